@@ -1,0 +1,93 @@
+# Anchorage: `make demo` shows it at work, `make check` proves it. `make help` lists the rest.
+#
+# One tree of sources, one library, one program. config=release|debug|sanitize|coverage|fuzz chooses how they
+# are built; everything that is built lands in build/$(config)/.
+
+config ?= release
+BUILD  ?= build/$(config)
+PREFIX ?= /usr/local
+CC     ?= cc
+
+.SUFFIXES:
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+
+# ---- what is built from what -------------------------------------------------------------------------------
+
+LIB_SOURCES   := $(wildcard formats/*.c store/*.c pipeline/*.c reports/*.c bench/*.c bench/corpus/*.c)
+CMD_SOURCES   := $(wildcard cmd/*.c)
+TEST_SUPPORT  := $(wildcard tests/support/*.c)
+TEST_SOURCES  := $(wildcard tests/test_*.c tests/*/test_*.c)
+FUZZ_SOURCES  := $(wildcard tests/fuzz/fuzz_*.c)
+HEADERS       := $(wildcard formats/*.h store/*.h pipeline/*.h reports/*.h bench/*.h bench/corpus/*.h cmd/*.h tests/support/*.h)
+ALL_C         := $(LIB_SOURCES) $(CMD_SOURCES) $(TEST_SUPPORT) $(TEST_SOURCES) $(FUZZ_SOURCES)
+
+objects = $(patsubst %.c,$(BUILD)/%.o,$(1))
+LIBRARY := $(BUILD)/libanchorage.a
+PROGRAM := $(BUILD)/anchorage
+TESTS   := $(patsubst tests/%.c,$(BUILD)/tests/%,$(TEST_SOURCES))
+FUZZERS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(FUZZ_SOURCES))
+
+# ---- flags -------------------------------------------------------------------------------------------------
+
+PACKAGES := libarchive lmdb libxxhash jansson libzstd
+ifneq ($(shell pkg-config --exists $(PACKAGES) 2>/dev/null && echo yes),yes)
+  MISSING_PACKAGES := yes
+endif
+PKG_CFLAGS = $(shell pkg-config --cflags $(PACKAGES))
+PKG_LIBS   = $(shell pkg-config --libs $(PACKAGES)) -lmeshoptimizer
+
+WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith -Wwrite-strings \
+            -Wno-format-truncation
+CPPFLAGS += -D_GNU_SOURCE -I. $(PKG_CFLAGS)
+CFLAGS_release  := -O2 -g -fno-math-errno
+CFLAGS_debug    := -O0 -g3
+CFLAGS_sanitize := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+CFLAGS_coverage := -O0 -g --coverage
+CFLAGS_fuzz     := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
+LDFLAGS_sanitize := -fsanitize=address,undefined
+LDFLAGS_coverage := --coverage
+LDFLAGS_fuzz     := -fsanitize=address,undefined
+ifeq ($(config),fuzz)
+  CC := clang-14
+endif
+ALL_CFLAGS  = -std=gnu17 $(WARNINGS) $(CFLAGS_$(config)) $(CFLAGS)
+ALL_LDFLAGS = $(LDFLAGS_$(config)) $(LDFLAGS)
+# OpenMP is used in one file; -fopenmp elsewhere would only hide a stray pragma.
+OPENMP := -fopenmp
+
+# ---- building ----------------------------------------------------------------------------------------------
+
+.PHONY: all
+all: $(PROGRAM) $(TESTS) $(FUZZERS)
+
+.PHONY: program
+program: $(PROGRAM)
+
+$(PROGRAM): $(call objects,$(CMD_SOURCES)) $(LIBRARY)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(OPENMP) -o $@ $^ $(PKG_LIBS) -lm
+
+$(LIBRARY): $(call objects,$(LIB_SOURCES))
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+$(BUILD)/tests/%: $(BUILD)/tests/%.o $(call objects,$(TEST_SUPPORT)) $(LIBRARY)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(OPENMP) -o $@ $^ -lcmocka $(PKG_LIBS) -lm
+
+$(BUILD)/%.o: %.c Makefile | packages-present
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/pipeline/parallel.o: ALL_CFLAGS += $(OPENMP)
+
+-include $(patsubst %.c,$(BUILD)/%.d,$(ALL_C))
+
+.PHONY: packages-present
+packages-present:
+ifdef MISSING_PACKAGES
+	@echo "Libraries are missing: pkg-config does not find all of $(PACKAGES)." >&2
+	@echo "'make deps' installs them on Debian 12." >&2
+	@exit 1
+endif

@@ -1,0 +1,103 @@
+/* arena.c - see arena.h */
+#include "arena.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Large enough that a small model takes one malloc, small enough that thousands of arenas may wait in a queue. */
+#define ARENA_BLOCK_SIZE ((size_t)16 << 10)
+/* A block kept by arena_reset is cleared when used again; past this size giving it back is cheaper. */
+#define ARENA_KEEP_SIZE ((size_t)1 << 20)
+#define ARENA_ALIGN     ((size_t)16)
+
+struct arena_block {
+    struct arena_block *older;
+    size_t used, size;
+    bool dirty; /* reused after a reset: its bytes are not zero any more */
+    _Alignas(16) unsigned char bytes[];
+};
+
+static struct arena_block *arena_grow(struct arena *arena, size_t size)
+{
+    size_t room = size > ARENA_BLOCK_SIZE ? size : ARENA_BLOCK_SIZE;
+    if (room > SIZE_MAX - sizeof(struct arena_block))
+        return NULL;
+    struct arena_block *block = calloc(1, sizeof *block + room);
+    if (!block)
+        return NULL;
+    block->older = arena->block;
+    block->size = room;
+    arena->block = block;
+    arena->bytes += sizeof *block + room;
+    return block;
+}
+
+void *arena_alloc(struct arena *arena, size_t size)
+{
+    if (size > SIZE_MAX - ARENA_ALIGN)
+        return NULL;
+    size = (size + ARENA_ALIGN - 1) & ~(ARENA_ALIGN - 1);
+    struct arena_block *block = arena->block;
+    if (!block || size > block->size - block->used) {
+        block = arena_grow(arena, size);
+        if (!block)
+            return NULL;
+    }
+    void *object = block->bytes + block->used;
+    block->used += size;
+    if (block->dirty)
+        memset(object, 0, size);
+    return object;
+}
+
+void *arena_array(struct arena *arena, size_t count, size_t size)
+{
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes))
+        return NULL;
+    return arena_alloc(arena, bytes);
+}
+
+char *arena_copy(struct arena *arena, const void *bytes, size_t size)
+{
+    char *copy = size < SIZE_MAX ? arena_alloc(arena, size + 1) : NULL;
+    if (copy && size)
+        memcpy(copy, bytes, size);
+    return copy;
+}
+
+static void arena_drop(struct arena *arena, struct arena_block *block)
+{
+    while (block) {
+        struct arena_block *older = block->older;
+        arena->bytes -= sizeof *block + block->size;
+        free(block);
+        block = older;
+    }
+}
+
+void arena_reset(struct arena *arena)
+{
+    struct arena_block *block = arena->block;
+    if (!block)
+        return;
+    arena_drop(arena, block->older);
+    block->older = NULL;
+    if (block->size > ARENA_KEEP_SIZE) {
+        arena_drop(arena, block);
+        arena->block = NULL;
+        return;
+    }
+    block->used = 0;
+    block->dirty = true;
+}
+
+void arena_free(struct arena *arena)
+{
+    if (!arena)
+        return;
+    arena_drop(arena, arena->block);
+    arena->block = NULL;
+}

@@ -1,0 +1,90 @@
+/* extract.h - inputs in, the bytes of every member out, one after the other in a fixed order.
+ *
+ * An extractor walks its inputs: directories (entries in byte order of their names), plain files, archives of
+ * every format and filter libarchive reads without starting a program, archives inside archives, and lone
+ * compressed files. It is an iterator, so whoever drives it decides how much is in flight. Nothing is ever
+ * written to disk. The one file that knows libarchive is extract.c. An extractor belongs to one thread at a time.
+ */
+#ifndef ANCHORAGE_EXTRACT_H
+#define ANCHORAGE_EXTRACT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "formats/error.h"
+#include "store/record.h"
+
+/* Of the rules by which members are found and named; part of an archive's result. */
+#define EXTRACT_VERSION 1
+
+struct extract_limits {
+    unsigned depth;        /* archives inside archives; 8 */
+    uint64_t member_bytes; /* one member; more is recorded as over-limit. 4 GiB */
+};
+#define EXTRACT_LIMITS_DEFAULT                                                                                    \
+    (struct extract_limits)                                                                                       \
+    {                                                                                                             \
+        .depth = 8, .member_bytes = UINT64_C(4) << 30                                                             \
+    }
+
+enum extract_kind {
+    EXTRACT_BYTES,   /* content to be recognised and decoded: `data` and `size` are its whole bytes */
+    EXTRACT_ARCHIVE, /* the end of an archive: its own outcome, after all its members */
+    EXTRACT_UNKNOWN, /* a plain file that is no known container */
+    EXTRACT_FAILED,  /* something whose bytes could not be had */
+    EXTRACT_UNCHANGED, /* a plain file the caller's `unchanged` vouched for; not read */
+};
+
+struct extracted {
+    enum extract_kind kind;
+    char *path;        /* its address (pipeline/address.h); owned */
+    char *parent_path; /* of the archive it is in; NULL for a plain file. owned */
+    bool is_input;     /* named by the caller itself */
+    enum format_id format; /* EXTRACT_BYTES: as probed; EXTRACT_ARCHIVE: FORMAT_ARCHIVE */
+    bool ambiguous_format;
+    uint8_t *data; /* EXTRACT_BYTES: owned bytes, from malloc or mapped from the file */
+    size_t size;
+    uint64_t bytes;    /* the length of what it is, whether read or not */
+    int64_t mtime_ns;  /* of a plain file, else 0 */
+    struct hash hash;  /* EXTRACT_ARCHIVE: of the archive's bytes. EXTRACT_BYTES: zero, for the caller to compute */
+    enum container_status status;  /* EXTRACT_ARCHIVE, EXTRACT_FAILED */
+    enum container_reason reason;
+    char message[200];
+    uint32_t flags;
+    char magic[9], ending[24]; /* EXTRACT_UNKNOWN; see struct census_row */
+    /* EXTRACT_ARCHIVE */
+    uint64_t member_count;
+    struct census_row *census; /* owned, with its strings; sorted */
+    uint32_t census_count;
+    bool mapped; /* `data` is a mapping: extracted_free knows */
+};
+/* Gives back what it owns. NULL is legal. */
+void extracted_free(struct extracted *item);
+
+struct extract_options {
+    struct extract_limits limits;
+    /* Asked before a plain file is opened: true when its size and mtime are those of an earlier read, so that it
+     * need not be read. NULL: never. */
+    bool (*unchanged)(const char *path, uint64_t size, int64_t mtime_ns, void *ctx);
+    void *ctx;
+};
+
+struct extractor;
+/* `inputs` are paths as the user gave them; they must outlive the extractor. NULL when memory runs out. */
+struct extractor *extract_open(const char *const *inputs, size_t count, const struct extract_options *options);
+/* The next item: true with *item filled (the caller frees it), false at the end or, with err->code set, when memory
+ * runs out. What is wrong with an input is an item, never an error. */
+bool extract_next(struct extractor *extractor, struct extracted *item, struct error *err);
+void extract_close(struct extractor *extractor); /* NULL is legal */
+
+/* For a progress line: compressed bytes consumed of the plain files so far, and their total as far as it is known
+ * (0: not counted yet). */
+void extract_progress(const struct extractor *extractor, uint64_t *done, uint64_t *total);
+
+/* Opens one address (`disc.zip!a/b.xpr`, without #...) directly: its bytes, by walking only the archives on the way.
+ * False with *err set when there is no such thing or it cannot be read. */
+bool extract_address(const char *address, const struct extract_limits *limits, struct extracted *item,
+                     struct error *err);
+
+#endif

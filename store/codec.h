@@ -1,0 +1,32 @@
+/* codec.h - lossless compression of a canonical mesh serialisation (formats/mesh.h).
+ *
+ * An encoded geometry is { u8 codec; u8 version; u16 0; u32 0; u64 raw_size; payload }, little-endian. Which codec
+ * writes is decided by the figures in bench/README.md; all of them are read. Pure; any thread.
+ */
+#ifndef ANCHORAGE_CODEC_H
+#define ANCHORAGE_CODEC_H
+
+#include "store/record.h"
+
+enum codec {
+    CODEC_RAW = 0,
+    CODEC_ZSTD = 1,
+    CODEC_MESHOPT_ZSTD = 2, /* meshoptimizer's vertex codec and index sequence codec, then zstd */
+    CODEC_COUNT
+};
+#define CODEC_DEFAULT CODEC_RAW /* settled by `anchorage bench store` */
+
+const char *codec_word(enum codec codec);
+
+/* Appends the encoded form of canonical[0..size) to `out`. The same bytes give the same encoding. False when memory
+ * runs out (buffer.failed is set). */
+bool codec_encode(enum codec codec, const uint8_t *canonical, size_t size, struct buffer *out);
+
+/* Appends the canonical bytes to `out`. False with *err set for bytes that are no encoding (the size is bounded by
+ * what the payload can expand to before anything is allocated). */
+bool codec_decode(const uint8_t *encoded, size_t size, struct buffer *out, struct error *err);
+
+/* The canonical size an encoding announces; false when it is no encoding. */
+bool codec_raw_size(const uint8_t *encoded, size_t size, uint64_t *raw_size);
+
+#endif

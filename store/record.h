@@ -1,0 +1,105 @@
+/* record.h - the written form of what a store keeps: structs to bytes and back.
+ *
+ * Every record begins with u8 version; all numbers are little-endian, strings are u32 length and bytes. The layouts
+ * are in store/README.md, so that another program can read them. Writers append to a struct buffer; readers check
+ * every length before they allocate, put everything into the arena, and set *err for bytes that are no such
+ * record. No function here touches LMDB. Thread safety: as the arguments.
+ */
+#ifndef ANCHORAGE_RECORD_H
+#define ANCHORAGE_RECORD_H
+
+#include "formats/arena.h"
+#include "formats/error.h"
+#include "formats/format.h"
+#include "store/key.h"
+
+/* Growing bytes. All zero is empty; `failed` sticks when memory runs out and is checked once at the end. */
+struct buffer {
+    uint8_t *data;
+    size_t size, room;
+    bool failed;
+};
+void buffer_append(struct buffer *buffer, const void *bytes, size_t size);
+/* Room for `size` more bytes at the end, counted as written; NULL (and failed) when memory runs out. */
+uint8_t *buffer_extend(struct buffer *buffer, size_t size);
+void buffer_clear(struct buffer *buffer); /* forgets the bytes, keeps the memory */
+void buffer_free(struct buffer *buffer);
+
+enum source_kind {
+    SOURCE_CONTAINER = 1, /* a recognised container, or an archive: `container` names its content */
+    SOURCE_UNKNOWN = 2,   /* a plain file that is no known container: only counted */
+    SOURCE_FAILED = 3,    /* could not be read: status and reason say why; `container` is zero */
+    SOURCE_DIRECTORY = 4, /* an input that is a directory: holds no content, is listed nowhere */
+};
+
+/* One place where content was met: a path as the addresses write it (docs/addresses: `a.zip!b/c.xpr`). */
+struct source_record {
+    enum source_kind kind;
+    const char *path;
+    struct hash parent;    /* hash_bytes of the parent's path: the archive it is in; zero for a plain file */
+    struct hash container; /* hash of its bytes */
+    enum format_id format;
+    enum container_status status; /* of this place: SKIPPED when its bytes could not be had */
+    enum container_reason reason;
+    const char *message; /* detail of a failure, or NULL */
+    bool is_input;       /* named on the command line */
+    uint64_t bytes;      /* its length, as far as it is known */
+    /* Facts of the machine, not of the content; no digest sees them. */
+    int64_t mtime_ns;    /* of a plain file, for skipping it unread; 0 for members */
+    uint64_t run;        /* the run that saw it last */
+    /* Of SOURCE_UNKNOWN, for the census. */
+    const char *magic;  /* its first bytes as hex, or "" */
+    const char *ending; /* ".txt" in lower case, or "" */
+};
+
+/* A row of the unknown-content census of an archive. */
+struct census_row {
+    const char *magic;  /* first 4 bytes as 8 hex digits; fewer digits for shorter content */
+    const char *ending; /* with its dot, lower case; "" without one */
+    uint64_t count, bytes;
+};
+
+/* What is known of a content, wherever it lies. */
+struct container_record {
+    uint64_t bytes;
+    uint32_t decoder_version; /* of the format's decoder, or of the extractor for archives */
+    struct container container; /* without resources (those are records of their own); textures, tags, error kept;
+                                   container.resource_count counts them */
+    uint32_t by_status[RESOURCE_STATUS_COUNT]; /* resources counted by status */
+    /* Archives. */
+    uint64_t member_count; /* files met in it, recognised or not */
+    uint32_t census_count;
+    struct census_row *census; /* sorted by magic, then ending */
+};
+
+struct resource_record {
+    struct resource resource; /* mesh is NULL: see geometry */
+    struct hash geometry;     /* zero: none */
+    uint64_t geometry_bytes;  /* length of the canonical serialisation */
+};
+
+struct run_record {
+    uint64_t id;          /* 1, 2, ... */
+    int64_t started_ns, finished_ns; /* since 1970; finished 0: interrupted, or still going */
+    const char *version;  /* of the program */
+    const char *arguments; /* the command line, one string */
+    uint64_t inputs, containers, resources, bytes_read, bytes_decoded;
+    uint64_t skipped_unchanged; /* files not read, or contents not decoded, because the store had them */
+    uint64_t by_status[RESOURCE_STATUS_COUNT]; /* of all resources live in the store at its end */
+    int exit_status;
+};
+
+bool source_write(struct buffer *out, const struct source_record *record);
+bool source_read(const uint8_t *bytes, size_t size, struct arena *arena, struct source_record *record,
+                 struct error *err);
+bool container_write(struct buffer *out, const struct container_record *record);
+bool container_read(const uint8_t *bytes, size_t size, struct arena *arena, struct container_record *record,
+                    struct error *err);
+bool resource_write(struct buffer *out, const struct resource_record *record);
+bool resource_read(const uint8_t *bytes, size_t size, struct arena *arena, struct resource_record *record,
+                   struct error *err);
+bool run_write(struct buffer *out, const struct run_record *record);
+bool run_read(const uint8_t *bytes, size_t size, struct arena *arena, struct run_record *record,
+              struct error *err);
+
+#endif

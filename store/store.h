@@ -1,0 +1,134 @@
+/* store.h - the geometry store: LMDB behind typed records. store/README.md has the written layout.
+ *
+ * One writer at a time, in this process or another; readers always run beside it and see the last commit. A
+ * transaction belongs to the thread that began it. Every value carries a checksum over its key and payload that is
+ * verified on each read: a value that does not match is an error (ERROR_STORE), never data. What reads return
+ * lives in the caller's arena.
+ */
+#ifndef ANCHORAGE_STORE_H
+#define ANCHORAGE_STORE_H
+
+#include "store/codec.h"
+#include "store/key.h"
+#include "store/record.h"
+
+#define STORE_SCHEMA_VERSION 1
+
+struct store;
+struct store_txn;
+
+enum store_mode {
+    STORE_READ,   /* must exist */
+    STORE_WRITE,  /* must exist; takes the writer's lock */
+    STORE_CREATE, /* made when absent; takes the writer's lock */
+};
+
+/* Opens the store at `path` (a directory, or one file whose name ends in .mdb). `wait_lock`: wait for another
+ * writer instead of failing; a failure names the holder's pid. An older or newer schema is refused with both
+ * numbers. On failure *err is set and NULL returned. */
+struct store *store_open(const char *path, enum store_mode mode, bool wait_lock, struct error *err);
+void store_close(struct store *store); /* NULL is legal */
+
+/* A read transaction sees one commit for its whole life. NULL with *err set on failure. */
+struct store_txn *store_begin_read(struct store *store, struct error *err);
+/* The map grows by itself when a commit needs it: store_write_* calls may be repeated by store_update. */
+void store_end_read(struct store_txn *txn); /* NULL is legal */
+
+/* Runs `change` in a write transaction and commits it. When the map is full it is aborted, the map grown and `change`
+ * run again from the start, so it must not have effects of its own. False with *err set when `change` returns
+ * false (nothing is committed) or the commit fails. */
+bool store_update(struct store *store, bool (*change)(struct store_txn *txn, void *ctx, struct error *err),
+                  void *ctx, struct error *err);
+
+/* ---- reading: *found tells whether there is one; false only for an error ---- */
+bool store_get_source(struct store_txn *txn, const struct hash *path_hash, struct arena *arena,
+                      struct source_record *record, bool *found, struct error *err);
+bool store_get_container(struct store_txn *txn, const struct hash *container, struct arena *arena,
+                         struct container_record *record, bool *found, struct error *err);
+bool store_get_resource(struct store_txn *txn, const struct hash *container, uint32_t index, struct arena *arena,
+                        struct resource_record *record, bool *found, struct error *err);
+bool store_has_container(struct store_txn *txn, const struct hash *container, uint32_t decoder_version,
+                         bool *found, struct error *err);
+bool store_has_geometry(struct store_txn *txn, const struct hash *geometry, bool *found, struct error *err);
+/* Appends the canonical bytes of a geometry to `out`; they are hashed again and must give their key. */
+bool store_get_geometry(struct store_txn *txn, const struct hash *geometry, struct buffer *out, bool *found,
+                        struct error *err);
+
+/* The places of a content: paths in byte order, so paths[0] is the `container` of JSON and the rest are `also`. */
+bool store_places(struct store_txn *txn, const struct hash *container, struct arena *arena, const char ***paths,
+                  size_t *count, struct error *err);
+
+struct resource_key {
+    struct hash container;
+    uint32_t index;
+};
+/* Resources of that name (a directory's, or a file name less its ending), and those that share a geometry; sorted
+ * by container hash, then index. */
+bool store_find_name(struct store_txn *txn, const char *name, struct arena *arena, struct resource_key **keys,
+                     size_t *count, struct error *err);
+bool store_find_geometry(struct store_txn *txn, const struct hash *geometry, struct arena *arena,
+                         struct resource_key **keys, size_t *count, struct error *err);
+
+/* Walks in key order. The callback returns false to stop; its records live until it returns. Only live contents,
+ * those with a place, are walked. False only for an error. */
+bool store_each_source(struct store_txn *txn,
+                       bool (*each)(const struct hash *path_hash, const struct source_record *record, void *ctx),
+                       void *ctx, struct error *err);
+bool store_each_container(struct store_txn *txn,
+                          bool (*each)(const struct hash *container, const struct container_record *record,
+                                       void *ctx),
+                          void *ctx, struct error *err);
+bool store_each_resource(struct store_txn *txn,
+                         bool (*each)(const struct resource_key *key, const struct resource_record *record,
+                                      void *ctx),
+                         void *ctx, struct error *err);
+/* The resources of one container, by index. */
+bool store_each_resource_of(struct store_txn *txn, const struct hash *container,
+                            bool (*each)(const struct resource_key *key, const struct resource_record *record,
+                                         void *ctx),
+                            void *ctx, struct error *err);
+bool store_each_run(struct store_txn *txn, bool (*each)(const struct run_record *record, void *ctx), void *ctx,
+                    struct error *err);
+
+/* ---- writing, inside store_update ---- */
+/* Records a place: the source, the content's place set, its parent's member set, and for formats without a
+ * directory the name its file name gives. Replaces what stood under the same path. */
+bool store_put_source(struct store_txn *txn, const struct source_record *record, struct error *err);
+/* Removes members of `parent` that `run` has not seen, and their members in turn: what an archive held before it
+ * changed. */
+bool store_drop_unseen(struct store_txn *txn, const struct hash *parent_path, uint64_t run, struct error *err);
+/* Replaces a content's record and its resources. resources[i] are written under their resource.index. */
+bool store_put_container(struct store_txn *txn, const struct hash *container,
+                         const struct container_record *record, const struct resource_record *resources,
+                         size_t resource_count, struct error *err);
+/* Keeps an encoded geometry (codec.h) unless its key is there already, in which case the bytes are compared: other
+ * bytes under one hash are an error. */
+bool store_put_geometry(struct store_txn *txn, const struct hash *geometry, const uint8_t *encoded, size_t size,
+                        struct error *err);
+bool store_put_run(struct store_txn *txn, const struct run_record *record, struct error *err);
+/* The id the next run takes: one more than the greatest stored. */
+bool store_next_run(struct store_txn *txn, uint64_t *id, struct error *err);
+
+/* ---- whole-store checks (store/check.c) ---- */
+struct store_problem {
+    const char *database; /* "geometry" */
+    char key[80];         /* hex */
+    char what[200];
+};
+/* Re-hashes every geometry, verifies every checksum and every reference in both directions. Calls `report` for each
+ * problem. False only when the walk itself cannot go on (*err); *problems counts what was reported. */
+bool store_check(struct store *store, void (*report)(const struct store_problem *problem, void *ctx), void *ctx,
+                 uint64_t *problems, struct error *err);
+/* One hash over the logical content: live sources (without stat times and run numbers), containers, resources, the
+ * geometry they name; independent of insertion order, codec, and history. */
+bool store_digest(struct store *store, struct hash *digest, struct error *err);
+
+/* Sizes for `check` and `bench store`. */
+struct store_stat {
+    uint64_t sources, containers, resources, geometries, runs;
+    uint64_t geometry_raw, geometry_encoded; /* bytes */
+    uint64_t file_bytes;                     /* used pages x page size */
+};
+bool store_stat(struct store *store, struct store_stat *stat, struct error *err);
+
+#endif
