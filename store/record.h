@@ -9,21 +9,10 @@
 #define ANCHORAGE_RECORD_H
 
 #include "formats/arena.h"
+#include "formats/buffer.h"
 #include "formats/error.h"
 #include "formats/format.h"
 #include "store/key.h"
-
-/* Growing bytes. All zero is empty; `failed` sticks when memory runs out and is checked once at the end. */
-struct buffer {
-    uint8_t *data;
-    size_t size, room;
-    bool failed;
-};
-void buffer_append(struct buffer *buffer, const void *bytes, size_t size);
-/* Room for `size` more bytes at the end, counted as written; NULL (and failed) when memory runs out. */
-uint8_t *buffer_extend(struct buffer *buffer, size_t size);
-void buffer_clear(struct buffer *buffer); /* forgets the bytes, keeps the memory */
-void buffer_free(struct buffer *buffer);
 
 enum source_kind {
     SOURCE_CONTAINER = 1, /* a recognised container, or an archive: `container` names its content */
