@@ -91,3 +91,87 @@ ifdef MISSING_PACKAGES
 	@echo "'make deps' installs them on Debian 12." >&2
 	@exit 1
 endif
+
+# ---- packages ----------------------------------------------------------------------------------------------
+# BUILD_PACKAGES are needed to build, TEST_PACKAGES to run every test. They are installed when this may be done (as
+# root, or through sudo without a question); otherwise the line to run is printed.
+
+BUILD_PACKAGES := gcc libc6-dev pkg-config libarchive-dev liblmdb-dev libxxhash-dev libjansson-dev libzstd-dev \
+                  libmeshoptimizer-dev
+TEST_PACKAGES  := libcmocka-dev bats jq assimp-utils nodejs npm zstd lz4 liblmdb0 lmdb-utils clang-14 \
+                  libclang-rt-14-dev man-db
+
+.PHONY: deps test-deps
+deps:
+	@.ci/install-packages $(BUILD_PACKAGES)
+
+test-deps: deps
+	@.ci/install-packages $(TEST_PACKAGES)
+	@if [ ! -e node_modules/.anchorage ] || [ package-lock.json -nt node_modules/.anchorage ]; then \
+	    npm ci --no-audit --no-fund --loglevel=error && touch node_modules/.anchorage; fi
+
+# ---- tests -------------------------------------------------------------------------------------------------
+# Each of these ends with a line "N passed, N failed".
+
+.PHONY: check quick unit-tests sanitize-tests cli-tests
+check: test-deps
+	$(MAKE) config=release all
+	$(MAKE) config=sanitize all
+	tests/run --release build/release --sanitize build/sanitize --cli
+
+quick: deps
+	@.ci/install-packages libcmocka-dev
+	$(MAKE) config=release all
+	tests/run --release build/release --quick
+
+# ---- the demonstration -------------------------------------------------------------------------------------
+
+DEMO := build/demo
+.PHONY: demo
+demo: deps
+	@$(MAKE) --no-print-directory config=release program
+	@docs/demo.sh $(PROGRAM) $(DEMO)
+
+# ---- measuring ---------------------------------------------------------------------------------------------
+
+.PHONY: bench
+bench: $(PROGRAM)
+	$(PROGRAM) bench decode
+	$(PROGRAM) bench store
+
+# ---- housekeeping ------------------------------------------------------------------------------------------
+
+.PHONY: install uninstall lint format headers clean help
+install: $(PROGRAM)
+	install -D -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/anchorage
+	install -D -m 644 man/anchorage.1 $(DESTDIR)$(PREFIX)/share/man/man1/anchorage.1
+
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/bin/anchorage $(DESTDIR)$(PREFIX)/share/man/man1/anchorage.1
+
+# Every header compiles alone; the layers' arrows point one way; the style is the formatter's.
+headers:
+	@for header in $(HEADERS); do \
+	    $(CC) -std=gnu17 $(WARNINGS) $(CPPFLAGS) -fsyntax-only -x c $$header || exit 1; done
+
+lint: headers
+	@tests/layers.sh
+	@clang-format --dry-run -Werror $(ALL_C) $(HEADERS)
+	@cppcheck --quiet --std=c11 --enable=warning,portability --error-exitcode=1 --inline-suppr \
+	    --suppress=nullPointerOutOfMemory -I. $(LIB_SOURCES) $(CMD_SOURCES)
+
+format:
+	clang-format -i $(ALL_C) $(HEADERS)
+
+clean:
+	rm -rf build
+
+help:
+	@echo "make demo        install what is missing, build, decode a small corpus, show the result"
+	@echo "make check       install what tests need, build, run every test (release and sanitizers)"
+	@echo "make quick       the fast tests, under a minute"
+	@echo "make             build $(PROGRAM)"
+	@echo "make bench       measure, beside the machine's limit"
+	@echo "make install     into PREFIX=$(PREFIX)"
+	@echo "make lint        headers, layering, formatting, static analysis"
+	@echo "config=release|debug|sanitize|coverage|fuzz chooses how it is built"
