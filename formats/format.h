@@ -185,7 +185,8 @@ struct resource {
     const char *variant; /* which layout of several, or NULL: a word such as "legacy-a" */
 
     const struct mesh *mesh; /* NULL when there is none */
-    struct part_info *parts; /* [mesh->part_count], or NULL when nothing is said */
+    struct part_info *parts; /* [part_count]; NULL when nothing is said of the mesh's parts */
+    uint32_t part_count;     /* mesh->part_count when there are infos, else 0; set by format_decode */
     uint32_t object_count, lod_count, material_count, marker_count, buffer_count, node_count;
     struct object_info *objects;
     struct lod_info *lods;

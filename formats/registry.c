@@ -47,6 +47,7 @@ bool format_decode(const struct format *format, const struct input *in, struct a
         const struct mesh *mesh = resource->mesh;
         if (!mesh)
             continue;
+        resource->part_count = resource->parts ? mesh->part_count : 0;
         resource->vertices = mesh->vertex_count;
         resource->triangles = mesh->triangle_count;
         resource->bounds = mesh_bounds(mesh);

@@ -3,7 +3,10 @@
  * An extractor walks its inputs: directories (entries in byte order of their names), plain files, archives of
  * every format and filter libarchive reads without starting a program, archives inside archives, and lone
  * compressed files. It is an iterator, so whoever drives it decides how much is in flight. Nothing is ever
- * written to disk. The one file that knows libarchive is extract.c. An extractor belongs to one thread at a time.
+ * written to disk. libarchive is known to extract_archive.c alone. An extractor belongs to one thread at a time.
+ *
+ * Which links are followed, how members are named and what counts as damaged: docs/addresses.md. Member names need
+ * LC_CTYPE to be a UTF-8 locale.
  */
 #ifndef ANCHORAGE_EXTRACT_H
 #define ANCHORAGE_EXTRACT_H
@@ -19,7 +22,7 @@
 #define EXTRACT_VERSION 1
 
 struct extract_limits {
-    unsigned depth;        /* archives inside archives; 8 */
+    unsigned depth;        /* archives around an archive that is still opened; 8 */
     uint64_t member_bytes; /* one member; more is recorded as over-limit. 4 GiB */
 };
 #define EXTRACT_LIMITS_DEFAULT                                                                                    \
@@ -40,10 +43,11 @@ struct extracted {
     enum extract_kind kind;
     char *path;        /* its address (pipeline/address.h); owned */
     char *parent_path; /* of the archive it is in; NULL for a plain file. owned */
+    char *name;        /* EXTRACT_BYTES: its own file name for decoders (struct input): unescaped, no ~2. owned */
     bool is_input;     /* named by the caller itself */
-    enum format_id format; /* EXTRACT_BYTES: as probed; EXTRACT_ARCHIVE: FORMAT_ARCHIVE */
+    enum format_id format; /* as probed; FORMAT_ARCHIVE for an archive, also one that failed; else unknown */
     bool ambiguous_format;
-    uint8_t *data; /* EXTRACT_BYTES: owned bytes, from malloc or mapped from the file */
+    uint8_t *data; /* EXTRACT_BYTES: owned, from malloc; never NULL, also when size is 0 */
     size_t size;
     uint64_t bytes;    /* the length of what it is, whether read or not */
     int64_t mtime_ns;  /* of a plain file, else 0 */
@@ -54,13 +58,14 @@ struct extracted {
     uint32_t flags;
     char magic[9], ending[24]; /* EXTRACT_UNKNOWN; see struct census_row */
     /* EXTRACT_ARCHIVE */
-    uint64_t member_count;
-    struct census_row *census; /* owned, with its strings; sorted */
+    uint64_t member_count; /* files and hard links met */
+    struct census_row *census; /* members no decoder knows; sorted; owned, one block with its strings */
     uint32_t census_count;
-    bool mapped; /* `data` is a mapping: extracted_free knows */
 };
 /* Gives back what it owns. NULL is legal. */
 void extracted_free(struct extracted *item);
+/* Gives back only `data`; size and the rest stay. */
+void extracted_free_data(struct extracted *item);
 
 struct extract_options {
     struct extract_limits limits;
@@ -82,8 +87,9 @@ void extract_close(struct extractor *extractor); /* NULL is legal */
  * (0: not counted yet). */
 void extract_progress(const struct extractor *extractor, uint64_t *done, uint64_t *total);
 
-/* Opens one address (`disc.zip!a/b.xpr`, without #...) directly: its bytes, by walking only the archives on the way.
- * False with *err set when there is no such thing or it cannot be read. */
+/* Opens one address (`disc.zip!a/b.xpr`, without #...) directly, reading only the archives on the way: an item of kind
+ * EXTRACT_BYTES whatever it is, its format FORMAT_ARCHIVE for an archive and FORMAT_UNKNOWN for content that no
+ * decoder knows. False with *err set when there is no such thing or it cannot be read. */
 bool extract_address(const char *address, const struct extract_limits *limits, struct extracted *item,
                      struct error *err);
 

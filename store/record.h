@@ -31,11 +31,15 @@ struct source_record {
     enum container_status status; /* of this place: SKIPPED when its bytes could not be had */
     enum container_reason reason;
     const char *message; /* detail of a failure, or NULL */
+    const char *stem;    /* the name its resource has here when the format has no directory (address_stem of the
+                            path); NULL otherwise */
     bool is_input;       /* named on the command line */
     uint64_t bytes;      /* its length, as far as it is known */
     /* Facts of the machine, not of the content; no digest sees them. */
     int64_t mtime_ns;    /* of a plain file, for skipping it unread; 0 for members */
     uint64_t run;        /* the run that saw it last */
+    uint32_t version;    /* of a plain file: of everything that made its outcome (pipeline/ingest.c), 0 for members;
+                            a file read by another version is read again */
     /* Of SOURCE_UNKNOWN, for the census. */
     const char *magic;  /* its first bytes as hex, or "" */
     const char *ending; /* ".txt" in lower case, or "" */
@@ -63,6 +67,7 @@ struct container_record {
 
 struct resource_record {
     struct resource resource; /* mesh is NULL: see geometry */
+    uint32_t part_count;      /* elements of resource.parts; a writer may leave it 0 when resource.mesh tells */
     struct hash geometry;     /* zero: none */
     uint64_t geometry_bytes;  /* length of the canonical serialisation */
 };
@@ -78,12 +83,16 @@ struct run_record {
     int exit_status;
 };
 
+/* Writers return false when memory runs out (out->failed is set); readers for bytes that are no such record, with
+ * *err saying where: a shorter or longer length, a number outside its enum, a string with a NUL inside. */
 bool source_write(struct buffer *out, const struct source_record *record);
 bool source_read(const uint8_t *bytes, size_t size, struct arena *arena, struct source_record *record,
                  struct error *err);
 bool container_write(struct buffer *out, const struct container_record *record);
 bool container_read(const uint8_t *bytes, size_t size, struct arena *arena, struct container_record *record,
                     struct error *err);
+/* The decoder version of a container record without reading the rest; false when the bytes are too short. */
+bool container_peek_version(const uint8_t *bytes, size_t size, uint32_t *decoder_version);
 bool resource_write(struct buffer *out, const struct resource_record *record);
 bool resource_read(const uint8_t *bytes, size_t size, struct arena *arena, struct resource_record *record,
                    struct error *err);

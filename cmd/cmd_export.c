@@ -1,0 +1,362 @@
+/* cmd_export.c - `anchorage export`: geometry as files other programs open. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cmd/cmd.h"
+#include "cmd/filter.h"
+#include "pipeline/lookup.h"
+#include "reports/export.h"
+#include "reports/text.h"
+#include "reports/view.h"
+
+enum { OPT_FORMAT = FILTER_FORMAT, OPT_STORE = FILTER_OPTION_COUNT, OPT_OUTPUT };
+
+static const struct command command = {
+    .name = "export",
+    .usage = "[-s STORE] ADDRESS... -o FILE|DIR/",
+    .purpose = "Writes resources as .glb, .obj or .ply: into one file, or one file each into a folder (a name that ends in\n"
+               "'/'). Without -s the address is read straight from the file; with -s filters select resources, too.",
+    .options =
+        (const struct option_info[]){
+            FILTER_OPTIONS(0),
+            [OPT_FORMAT] = {"format", 0, "glb|obj|ply", "what to write, for a folder or stdout (default: glb)"},
+            [OPT_STORE] = {"store", 's', "STORE", "take resources from this store"},
+            [OPT_OUTPUT] = {"output", 'o', "FILE|DIR/", "where to write; '-' is stdout"},
+            {0},
+        },
+};
+
+struct job {
+    const char *store_path, *output;
+    bool format_given, folder, filtered;
+    enum export_format format;
+    struct view_filter filter;
+    struct store_txn *txn;
+    struct arena arena; /* what lives until the file is written */
+    struct export_item *items;
+    size_t count, room;
+    uint64_t written, without; /* resources exported; resources that have no triangles to export */
+    struct error err;
+};
+
+/* ---- writing ----------------------------------------------------------------------------------------------- */
+
+/* Writes aside and renames, so that a name never shows half a file. */
+static bool write_file(struct job *job, const char *path, const struct export_item *items, size_t count)
+{
+    struct error *err = &job->err;
+    if (strcmp(path, "-") == 0)
+        return export_write(job->format, items, count, stdout, err);
+    size_t room = strlen(path) + 32;
+    char *aside = malloc(room);
+    if (!aside)
+        return error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory");
+    snprintf(aside, room, "%s.part-%ld", path, (long)getpid());
+    FILE *out = fopen(aside, "wbe");
+    bool ok = out != NULL;
+    if (!ok)
+        error_set(err, ERROR_IO, ERROR_NO_OFFSET, "cannot write %s: %s", path, strerror(errno));
+    ok = ok && export_write(job->format, items, count, out, err);
+    if (out && fclose(out) != 0 && ok)
+        ok = error_set(err, ERROR_IO, ERROR_NO_OFFSET, "cannot write %s: %s", path, strerror(errno));
+    if (ok && rename(aside, path) != 0)
+        ok = error_set(err, ERROR_IO, ERROR_NO_OFFSET, "cannot write %s: %s", path, strerror(errno));
+    if (!ok && out)
+        unlink(aside);
+    free(aside);
+    return ok;
+}
+
+/* A file name made of a resource's: letters, digits, '-', '_' and '.', never hidden, never a path. The container's hash
+ * and the index make it unique. */
+static void file_name(const struct view_resource *view, enum export_format format, char out[static 128])
+{
+    char hash[HASH_HEX];
+    size_t used = 0;
+    hash_format(&view->container->hash, hash);
+    for (const char *p = view->name; *p && used < 60; p++) {
+        bool plain = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9') || *p == '-' ||
+                     *p == '_' || (*p == '.' && used);
+        out[used++] = plain ? *p : '_';
+    }
+    snprintf(out + used, 128 - used, "%s%.8s-%u.%s", used ? "-" : "", hash, view->record->resource.index,
+             export_word(format));
+}
+
+static bool write_alone(struct job *job, const struct view_resource *view, const struct export_item *item)
+{
+    char name[128];
+    file_name(view, job->format, name);
+    size_t room = strlen(job->output) + sizeof name + 2;
+    char *path = malloc(room);
+    if (!path)
+        return error_set(&job->err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory");
+    snprintf(path, room, "%s%s%s", job->output, job->output[strlen(job->output) - 1] == '/' ? "" : "/", name);
+    bool ok = write_file(job, path, item, 1);
+    free(path);
+    return ok;
+}
+
+/* Writes the resource now (a folder), or keeps it until the one file is written. Everything `view` and `mesh` refer to
+ * lives in job->arena when there is no folder. */
+static bool take(struct job *job, const struct view_resource *view, const struct mesh *mesh)
+{
+    struct export_item item = {
+        .resource = &view->record->resource,
+        .mesh = mesh,
+        .name = view->name,
+        .extras = json_of_resource(view),
+    };
+    job->written++;
+    if (job->folder) {
+        bool ok = write_alone(job, view, &item);
+        json_decref((json_t *)item.extras);
+        return ok;
+    }
+    if (job->count == job->room) {
+        size_t room = job->room ? job->room * 2 : 16;
+        struct export_item *items = realloc(job->items, room * sizeof *items);
+        if (!items) {
+            json_decref((json_t *)item.extras);
+            return error_set(&job->err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory");
+        }
+        job->items = items;
+        job->room = room;
+    }
+    job->items[job->count++] = item;
+    return true;
+}
+
+/* A resource without geometry: said when it was asked for by name, counted when a filter met it. */
+static void leave_out(struct job *job, const struct view_resource *view, bool named)
+{
+    const struct resource *resource = &view->record->resource;
+    job->without++;
+    if (!named)
+        return;
+    if (resource->status == RESOURCE_DECLINED)
+        warning("%s has no geometry: declined, %s: %s", view->address, decline_reason_word(resource->reason),
+                resource->error.msg);
+    else
+        warning("%s has no geometry: it is %s without triangles", view->address,
+                resource->format == FORMAT_BMF ? "a material library" : "a model");
+}
+
+/* ---- from a store ------------------------------------------------------------------------------------------ */
+
+static bool export_key(struct job *job, const struct resource_key *key, bool named)
+{
+    struct view_resource *view = arena_alloc(&job->arena, sizeof *view);
+    struct buffer canonical = {0};
+    bool found = false;
+    if (!view)
+        return error_set(&job->err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory");
+    if (!view_resource(job->txn, key, &job->arena, view, &found, &job->err) || !found)
+        return job->err.code == ERROR_NONE;
+    if (hash_is_zero(&view->record->geometry)) {
+        leave_out(job, view, named);
+        return true;
+    }
+    const struct mesh *mesh = NULL;
+    bool ok = store_get_geometry(job->txn, &view->record->geometry, &canonical, &found, &job->err);
+    if (ok && !found)
+        ok = error_set(&job->err, ERROR_STORE, ERROR_NO_OFFSET, "the geometry of %s is missing; run `anchorage check`",
+                       view->address);
+    if (ok)
+        mesh = mesh_read(canonical.data, canonical.size, &job->arena, &job->err);
+    buffer_free(&canonical);
+    ok = mesh && take(job, view, mesh);
+    if (job->folder)
+        arena_reset(&job->arena);
+    return ok;
+}
+
+struct keys {
+    struct resource_key *list;
+    size_t count, room;
+    bool failed;
+};
+
+static bool collect_key(const struct view_resource *view, void *ctx)
+{
+    struct keys *keys = ctx;
+    if (keys->count == keys->room) {
+        size_t room = keys->room ? keys->room * 2 : 256;
+        struct resource_key *list = realloc(keys->list, room * sizeof *list);
+        if (!list)
+            return !(keys->failed = true);
+        keys->list = list;
+        keys->room = room;
+    }
+    keys->list[keys->count++] = (struct resource_key){view->container->hash, view->record->resource.index};
+    return true;
+}
+
+static bool export_filtered(struct job *job)
+{
+    struct keys keys = {0};
+    bool ok = view_resources(job->txn, &job->filter, collect_key, &keys, &job->err);
+    if (keys.failed)
+        ok = error_set(&job->err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory");
+    for (size_t i = 0; ok && i < keys.count; i++)
+        ok = export_key(job, &keys.list[i], false);
+    free(keys.list);
+    return ok;
+}
+
+static bool export_named(struct job *job, const char *text)
+{
+    struct arena arena = {0}; /* the keys must outlive what export_key resets */
+    struct resource_key *keys;
+    size_t count;
+    bool ok = lookup_in_store(job->txn, text, &arena, &keys, &count, &job->err);
+    for (size_t i = 0; ok && i < count; i++)
+        ok = export_key(job, &keys[i], count == 1);
+    arena_free(&arena);
+    return ok;
+}
+
+/* ---- straight from a file ---------------------------------------------------------------------------------- */
+
+static bool export_from_file(struct job *job, const char *text, struct lookup_file *file)
+{
+    uint32_t *indices;
+    size_t count;
+    if (!lookup_in_file(text, file, &job->err) ||
+        !lookup_resources(text, &file->container, &job->arena, &indices, &count, &job->err))
+        return false;
+    struct view_container *container = arena_alloc(&job->arena, sizeof *container);
+    const char *stem = source_stem(file->path, &job->arena);
+    if (!container || !stem)
+        return error_set(&job->err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory");
+    *container = (struct view_container){.path = file->path,
+                                         .hash = hash_bytes(file->item.data, file->item.size),
+                                         .format = file->container.format,
+                                         .bytes = file->item.size};
+    for (size_t i = 0; i < count; i++) {
+        const struct resource *resource = &file->container.resources[indices[i]];
+        struct view_resource view = {.container = container, .name = resource->name ? resource->name : stem};
+        struct resource_record *record = arena_alloc(&job->arena, sizeof *record);
+        char *address = arena_alloc(&job->arena, strlen(file->path) + 16);
+        if (!record || !address)
+            return error_set(&job->err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory");
+        sprintf(address, "%s#%u", file->path, resource->index);
+        record->resource = *resource;
+        view.record = record;
+        view.address = address;
+        if (!resource->mesh)
+            leave_out(job, &view, count == 1);
+        else if (!take(job, &view, resource->mesh))
+            return false;
+    }
+    return true;
+}
+
+/* ---- the command ------------------------------------------------------------------------------------------- */
+
+static int parse_options(int argc, char **argv, struct job *job)
+{
+    const char *argument;
+    int option;
+    while ((option = options_next(&command, argc, argv, &argument)) != OPTIONS_END) {
+        switch (option) {
+        case OPT_STORE:
+            job->store_path = argument;
+            break;
+        case OPT_OUTPUT:
+            job->output = argument;
+            break;
+        case OPT_FORMAT:
+            if (!export_parse(argument, &job->format))
+                return usage_error(&command, "--format takes glb, obj or ply, not '%s'", argument);
+            job->format_given = true;
+            break;
+        case OPTIONS_HELP:
+            return -1;
+        case OPTIONS_BAD:
+            return EXIT_USAGE;
+        default:
+            if (!filter_option(&command, &job->filter, option, argument))
+                return EXIT_USAGE;
+            job->filtered = true;
+        }
+    }
+    if (!job->output || !*job->output)
+        return usage_error(&command, "-o FILE or -o DIR/ is missing");
+    if (optind == argc && !job->filtered)
+        return usage_error(&command, "there is no ADDRESS and no filter");
+    if (job->filtered && !job->store_path)
+        return usage_error(&command, "filters select from a store; -s STORE is missing");
+    return EXIT_DONE;
+}
+
+static int choose_output(struct job *job)
+{
+    struct stat stat_buffer;
+    size_t length = strlen(job->output);
+    bool exists = stat(job->output, &stat_buffer) == 0;
+    job->folder = job->output[length - 1] == '/' || (exists && S_ISDIR(stat_buffer.st_mode));
+    if (job->folder) {
+        if (!exists && mkdir(job->output, 0777) != 0) {
+            error_set(&job->err, ERROR_IO, ERROR_NO_OFFSET, "cannot make the folder %s: %s", job->output,
+                      strerror(errno));
+            return failure(&job->err);
+        }
+    } else if (!job->format_given && strcmp(job->output, "-") != 0 && !export_parse(job->output, &job->format)) {
+        return usage_error(&command, "'%s' ends in none of .glb, .obj, .ply; --format says which", job->output);
+    }
+    return EXIT_DONE;
+}
+
+static bool run_job(struct job *job, struct store *store, char **addresses, size_t count,
+                    struct lookup_file *files)
+{
+    job->txn = store ? store_begin_read(store, &job->err) : NULL;
+    if (store && !job->txn)
+        return false;
+    if (job->filtered && !export_filtered(job))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (!(store ? export_named(job, addresses[i]) : export_from_file(job, addresses[i], &files[i])))
+            return false;
+    if (!job->written)
+        return error_set(&job->err, ERROR_USAGE, ERROR_NO_OFFSET, "nothing to export: %s",
+                         job->without ? "what was selected has no geometry" : "nothing matches");
+    return job->folder || write_file(job, job->output, job->items, job->count);
+}
+
+int cmd_export(int argc, char **argv)
+{
+    struct job job = {.format = EXPORT_GLB};
+    int status = parse_options(argc, argv, &job);
+    if (status == EXIT_DONE)
+        status = choose_output(&job);
+    if (status != EXIT_DONE)
+        return status < 0 ? EXIT_DONE : status;
+    size_t count = (size_t)(argc - optind);
+    struct lookup_file *files = calloc(count + 1, sizeof *files);
+    struct store *store = job.store_path ? store_open(job.store_path, STORE_READ, false, &job.err) : NULL;
+    bool ok = files && (store || !job.store_path) && run_job(&job, store, argv + optind, count, files);
+    for (size_t i = 0; i < job.count; i++)
+        json_decref((json_t *)job.items[i].extras);
+    for (size_t i = 0; files && i < count; i++)
+        lookup_free(&files[i]);
+    free(files);
+    free(job.items);
+    arena_free(&job.arena);
+    store_end_read(job.txn);
+    store_close(store);
+    if (!ok) {
+        if (!job.err.code)
+            error_set(&job.err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory");
+        failure(&job.err);
+        return EXIT_FAILED;
+    }
+    if (strcmp(job.output, "-") != 0 && isatty(STDERR_FILENO))
+        fprintf(stderr, "%llu resource%s written to %s%s\n", (unsigned long long)job.written,
+                job.written == 1 ? "" : "s", job.output, job.without ? "; some had no geometry" : "");
+    return flush_output() ? EXIT_DONE : EXIT_FAILED;
+}

@@ -1,0 +1,366 @@
+/* cmd_run.c - `anchorage run`: the main job. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cmd/cmd.h"
+#include "cmd/progress.h"
+#include "pipeline/ingest.h"
+#include "pipeline/parallel.h"
+#include "reports/summary.h"
+#include "reports/text.h"
+#include "reports/view.h"
+
+enum { OPT_STORE, OPT_THREADS, OPT_JSON, OPT_FAIL_ON, OPT_REHASH, OPT_WAIT_LOCK, OPT_LOG, OPT_QUIET };
+
+static const struct command command = {
+    .name = "run",
+    .usage = "-s STORE [options] INPUT...",
+    .purpose = "Extracts every container from the inputs (files, directories, archives), decodes it and stores\n"
+               "geometry, provenance and outcomes. What the store knows already is not read or decoded again.",
+    .options =
+        (const struct option_info[]){
+            [OPT_STORE] = {"store", 's', "STORE", "the store, a directory; made when absent"},
+            [OPT_THREADS] = {"threads", 'j', "N", "threads (default: all processors)"},
+            [OPT_JSON] = {"json", 0, NULL, "print the summary as one JSON object"},
+            [OPT_FAIL_ON] = {"fail-on", 0, "LIST", "exit 1 on declined, ambiguous or unreadable (comma-separated)"},
+            [OPT_REHASH] = {"rehash", 0, NULL, "read files again whose size and time are unchanged"},
+            [OPT_WAIT_LOCK] = {"wait-lock", 0, NULL, "wait for another writer of the store"},
+            [OPT_LOG] = {"log", 0, "FILE", "append one JSON line per item to FILE"},
+            [OPT_QUIET] = {"quiet", 'q', NULL, "no progress on stderr"},
+            {0},
+        },
+};
+
+enum { FAIL_DECLINED = 1, FAIL_AMBIGUOUS = 2, FAIL_UNREADABLE = 4 };
+
+struct run {
+    const char *store_path;
+    int threads;
+    bool json, rehash, wait_lock, quiet;
+    unsigned fail_on;
+    const char *log_path;
+    FILE *log;
+    struct store *store;
+    struct run_record record;
+    struct progress_line line;
+    struct ingest_progress done;
+};
+
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int number)
+{
+    if (interrupted) { /* the second one does not wait for the batches in flight; the store survives it */
+        signal(number, SIG_DFL);
+        raise(number);
+    }
+    interrupted = number;
+}
+
+static bool parse_fail_on(const char *list, unsigned *mask)
+{
+    static const struct {
+        const char *word;
+        unsigned bit;
+    } words[] = {{"declined", FAIL_DECLINED}, {"ambiguous", FAIL_AMBIGUOUS}, {"unreadable", FAIL_UNREADABLE}};
+    while (*list) {
+        size_t length = strcspn(list, ","), i;
+        for (i = 0; i < 3; i++)
+            if (strlen(words[i].word) == length && strncmp(words[i].word, list, length) == 0)
+                break;
+        if (i == 3)
+            return false;
+        *mask |= words[i].bit;
+        list += length + (list[length] == ',');
+    }
+    return *mask != 0;
+}
+
+static int parse_options(int argc, char **argv, struct run *run)
+{
+    const char *argument;
+    uint64_t number;
+    int option;
+    while ((option = options_next(&command, argc, argv, &argument)) != OPTIONS_END) {
+        switch (option) {
+        case OPT_STORE:
+            run->store_path = argument;
+            break;
+        case OPT_THREADS:
+            if (!parse_number(argument, 1, 1024, &number))
+                return usage_error(&command, "-j takes a number from 1 to 1024, not '%s'", argument);
+            run->threads = (int)number;
+            break;
+        case OPT_JSON:
+            run->json = true;
+            break;
+        case OPT_FAIL_ON:
+            if (!parse_fail_on(argument, &run->fail_on))
+                return usage_error(&command, "--fail-on takes declined, ambiguous, unreadable, not '%s'", argument);
+            break;
+        case OPT_REHASH:
+            run->rehash = true;
+            break;
+        case OPT_WAIT_LOCK:
+            run->wait_lock = true;
+            break;
+        case OPT_LOG:
+            run->log_path = argument;
+            break;
+        case OPT_QUIET:
+            run->quiet = true;
+            break;
+        case OPTIONS_HELP:
+            return -1;
+        default:
+            return EXIT_USAGE;
+        }
+    }
+    if (!run->store_path)
+        return usage_error(&command, "-s STORE is missing");
+    if (optind == argc)
+        return usage_error(&command, "there is no INPUT");
+    return EXIT_DONE;
+}
+
+/* ---- the log ----------------------------------------------------------------------------------------------- */
+
+static const char *kind_word(const struct ingest_event *event)
+{
+    switch (event->kind) {
+    case EXTRACT_BYTES:
+        return event->known ? "known" : "container";
+    case EXTRACT_ARCHIVE:
+        return "archive";
+    case EXTRACT_UNKNOWN:
+        return "unknown";
+    case EXTRACT_FAILED:
+        return "failed";
+    case EXTRACT_UNCHANGED:
+        return "unchanged";
+    }
+    return "?";
+}
+
+static json_t *now_json(void)
+{
+    struct timespec now;
+    char text[24];
+    clock_gettime(CLOCK_REALTIME, &now);
+    time_text((int64_t)now.tv_sec * 1000000000 + now.tv_nsec, text);
+    return json_string(text);
+}
+
+static void log_event(const struct ingest_event *event, void *ctx)
+{
+    struct run *run = ctx;
+    char hash[HASH_HEX] = "";
+    if (!run->log)
+        return;
+    if (event->hash)
+        hash_format(event->hash, hash);
+    const char *reason = container_reason_word(event->reason);
+    json_t *line = json_pack("{s:o, s:s, s:I, s:o, s:s, s:o, s:I}", "time", now_json(), "event", kind_word(event),
+                             "run", (json_int_t)run->record.id, "path", json_of_bytes(event->path), "format",
+                             format_word(event->format), "container_hash",
+                             event->hash ? json_string(hash) : json_null(), "bytes", (json_int_t)event->bytes);
+    if (event->kind != EXTRACT_UNCHANGED && event->kind != EXTRACT_UNKNOWN && !event->known) {
+        json_object_set_new(line, "status", json_string(container_status_word(event->status)));
+        json_object_set_new(line, "reason", reason ? json_string(reason) : json_null());
+        json_object_set_new(line, "message", event->message ? json_of_bytes(event->message) : json_null());
+    }
+    if (event->kind == EXTRACT_BYTES && !event->known) {
+        json_object_set_new(line, "resources", json_integer(event->resources));
+        json_object_set_new(line, "declined", json_integer(event->declined));
+        json_object_set_new(line, "ambiguous", json_integer(event->ambiguous));
+    }
+    json_print(line, run->log);
+}
+
+static void on_progress(const struct ingest_progress *progress, void *ctx)
+{
+    struct run *run = ctx;
+    progress_show(&run->line, progress);
+    if (run->log)
+        fflush(run->log);
+}
+
+/* ---- the run record ---------------------------------------------------------------------------------------- */
+
+static int64_t wall_clock_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static char *join_arguments(int argc, char **argv)
+{
+    size_t room = sizeof "anchorage";
+    for (int i = 0; i < argc; i++)
+        room += strlen(argv[i]) + 1;
+    char *text = malloc(room);
+    if (!text)
+        return NULL;
+    char *end = stpcpy(text, "anchorage");
+    for (int i = 0; i < argc; i++) {
+        *end++ = ' ';
+        end = stpcpy(end, argv[i]);
+    }
+    return text;
+}
+
+static bool put_first_record(struct store_txn *txn, void *ctx, struct error *err)
+{
+    struct run *run = ctx;
+    return store_next_run(txn, &run->record.id, err) && store_put_run(txn, &run->record, err);
+}
+
+static bool put_last_record(struct store_txn *txn, void *ctx, struct error *err)
+{
+    struct run *run = ctx;
+    return store_put_run(txn, &run->record, err);
+}
+
+/* ---- the end ----------------------------------------------------------------------------------------------- */
+
+static int exit_status(const struct run *run, const struct view_summary *summary)
+{
+    if (interrupted)
+        return EXIT_AGAIN;
+    if (((run->fail_on & FAIL_DECLINED) && summary->resources_by_status[RESOURCE_DECLINED]) ||
+        ((run->fail_on & FAIL_AMBIGUOUS) && summary->resources_by_status[RESOURCE_AMBIGUOUS]) ||
+        ((run->fail_on & FAIL_UNREADABLE) &&
+         summary->containers_by_status[CONTAINER_DAMAGED] + summary->containers_by_status[CONTAINER_SKIPPED]))
+        return EXIT_FINDINGS;
+    return EXIT_DONE;
+}
+
+static void print_heading(const struct run *run)
+{
+    char containers[28], bytes[16], took[16], rate[16];
+    double seconds = (double)(run->record.finished_ns - run->record.started_ns) / 1e9;
+    text_count(run->done.containers, containers);
+    text_bytes(run->done.bytes_read, bytes);
+    text_duration(seconds, took);
+    text_bytes(seconds > 0 ? (uint64_t)((double)run->done.bytes_read / seconds) : 0, rate);
+    printf("Run %llu: %s containers in %s, %s/s, %s", (unsigned long long)run->record.id, containers, bytes, rate,
+           took);
+    if (run->done.known) {
+        text_count(run->done.known, containers);
+        printf("; %s known already", containers);
+    }
+    printf("\n\n");
+}
+
+static bool print_json(const struct run *run, const struct view_summary *summary)
+{
+    struct store_stat stat;
+    struct error err = {0};
+    if (!store_stat(run->store, &stat, &err))
+        return false;
+    json_t *object = json_of_run(&run->record);
+    json_object_set_new(object, "store", json_of_bytes(run->store_path));
+    json_object_set_new(object, "unknown", json_integer((json_int_t)run->done.unknown));
+    json_object_set_new(object, "geometry",
+                        json_pack("{s:I, s:I, s:I}", "distinct", (json_int_t)stat.geometries, "bytes",
+                                  (json_int_t)stat.geometry_raw, "stored", (json_int_t)stat.geometry_encoded));
+    json_object_set_new(object, "totals", json_of_summary(summary));
+    return json_print(object, stdout);
+}
+
+static int finish(struct run *run, struct error *err)
+{
+    struct view_summary summary;
+    struct store_txn *txn = store_begin_read(run->store, err);
+    if (!txn || !view_summarise(txn, &summary, err)) {
+        store_end_read(txn);
+        return failure(err);
+    }
+    run->record.finished_ns = interrupted ? 0 : wall_clock_ns();
+    run->record.containers = run->done.containers;
+    run->record.resources = run->done.resources;
+    run->record.bytes_read = run->done.bytes_read;
+    run->record.bytes_decoded = run->done.bytes_canonical;
+    run->record.skipped_unchanged = run->done.known;
+    memcpy(run->record.by_status, summary.resources_by_status, sizeof run->record.by_status);
+    run->record.exit_status = exit_status(run, &summary);
+    bool ok = store_update(run->store, put_last_record, run, err);
+    if (ok && run->json) {
+        ok = print_json(run, &summary) || error_set(err, ERROR_IO, ERROR_NO_OFFSET, "cannot print the summary");
+    } else if (ok && !interrupted) {
+        print_heading(run);
+        ok = summary_print(stdout, run->store, txn, run->store_path, err);
+    }
+    store_end_read(txn);
+    if (!ok)
+        return failure(err);
+    if (interrupted)
+        fputs("anchorage: interrupted; what was decoded is stored, the same command goes on from here\n", stderr);
+    return flush_output() ? run->record.exit_status : EXIT_FAILED;
+}
+
+static int run_inputs(struct run *run, int argc, char **argv)
+{
+    struct error err = {0};
+    run->record.started_ns = wall_clock_ns();
+    run->record.version = ANCHORAGE_VERSION;
+    run->record.inputs = (uint64_t)(argc - optind);
+    run->store = store_open(run->store_path, STORE_CREATE, run->wait_lock, &err);
+    if (!run->store || !store_update(run->store, put_first_record, run, &err))
+        return failure(&err);
+    struct sigaction action = {.sa_handler = on_signal};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    run->line = progress_start(run->quiet);
+    const struct ingest_options options = {
+        .inputs = (const char *const *)argv + optind,
+        .input_count = (size_t)(argc - optind),
+        .threads = run->threads,
+        .run = run->record.id,
+        .rehash = run->rehash,
+        .limits = EXTRACT_LIMITS_DEFAULT,
+        .cancel = &interrupted,
+        .event = run->log ? log_event : NULL,
+        .progress = on_progress,
+        .ctx = run,
+    };
+    bool ok = ingest(run->store, &options, &run->done, &err);
+    progress_end(&run->line);
+    if (!ok)
+        return failure(&err);
+    int status = finish(run, &err);
+    if (status != EXIT_FAILED && run->done.inputs_failed == options.input_count) {
+        warning("none of the inputs could be read");
+        return EXIT_FAILED;
+    }
+    return status;
+}
+
+int cmd_run(int argc, char **argv)
+{
+    struct run run = {.threads = par_default_threads()};
+    int status = parse_options(argc, argv, &run);
+    if (status != EXIT_DONE)
+        return status < 0 ? EXIT_DONE : status;
+    char *arguments = join_arguments(argc, argv);
+    run.record.arguments = arguments ? arguments : "";
+    if (run.log_path && !(run.log = fopen(run.log_path, "ae"))) {
+        struct error err = {0};
+        error_set(&err, ERROR_IO, ERROR_NO_OFFSET, "cannot write the log %s: %s", run.log_path, strerror(errno));
+        status = failure(&err);
+    } else {
+        status = run_inputs(&run, argc, argv);
+    }
+    if (run.log && fclose(run.log) != 0) {
+        warning("the log %s is incomplete: %s", run.log_path, strerror(errno));
+        status = status == EXIT_DONE ? EXIT_FAILED : status;
+    }
+    store_close(run.store);
+    free(arguments);
+    return status;
+}

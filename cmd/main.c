@@ -1,0 +1,61 @@
+/* main.c - the table of subcommands. */
+#include <locale.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/cmd.h"
+
+static const struct {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *purpose;
+} commands[] = {
+    {"run", cmd_run, "extract, decode and store everything in the inputs"},
+    {"query", cmd_query, "list resources, containers, unknown content or runs of a store"},
+    {"show", cmd_show, "explain one resource of a store"},
+    {"export", cmd_export, "write geometry as GLB, OBJ or PLY, from a store or straight from a file"},
+    {"inspect", cmd_inspect, "look into one container, without a store"},
+    {"cat", cmd_cat, "write a container's raw bytes to stdout"},
+    {"check", cmd_check, "re-hash and cross-check a store"},
+    {"corpus", cmd_corpus, "write a corpus whose truth is known"},
+    {"bench", cmd_bench, "measure, beside the machine's own limit"},
+};
+
+static void print_help(FILE *out)
+{
+    fprintf(out, "anchorage " ANCHORAGE_VERSION " - decodes corpora of 3D mesh containers and says what it could not\n\n"
+                 "usage: anchorage COMMAND [options] ...\n\n");
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].purpose);
+    fprintf(out, "\n`anchorage COMMAND --help` lists a command's options; `man anchorage` has the rest.\n"
+                 "First steps:  anchorage run -s corpus.store DIRECTORY && anchorage query -s corpus.store\n");
+}
+
+int main(int argc, char **argv)
+{
+    /* Member names must not depend on the environment; libarchive gives none for 7z and zip outside a UTF-8
+     * locale. C.UTF-8 is part of Debian's libc. */
+    if (!setlocale(LC_CTYPE, "C.UTF-8")) {
+        fputs("anchorage: the C.UTF-8 locale is missing from this system\n", stderr);
+        return EXIT_FAILED;
+    }
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe is seen at the write and ends the command quietly */
+    if (argc < 2) {
+        print_help(stderr);
+        return EXIT_USAGE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+        print_help(stdout);
+        return flush_output() ? EXIT_DONE : EXIT_FAILED;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        puts("anchorage " ANCHORAGE_VERSION);
+        return flush_output() ? EXIT_DONE : EXIT_FAILED;
+    }
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        if (strcmp(argv[1], commands[i].name) == 0)
+            return commands[i].run(argc - 1, argv + 1);
+    fprintf(stderr, "anchorage: there is no command '%s'; `anchorage --help` lists them\n", argv[1]);
+    return EXIT_USAGE;
+}

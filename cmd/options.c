@@ -1,0 +1,135 @@
+/* options.c - option parsing and messages shared by the subcommands. See cmd.h. */
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/cmd.h"
+#include "reports/text.h"
+
+#define OPTIONS_MOST 40
+#define OPTION_HELP  0x100 /* getopt's value for --help; the others are OPTION_FIRST + index */
+#define OPTION_FIRST 0x200
+
+static void print_command_help(const struct command *command)
+{
+    printf("usage: anchorage %s %s\n\n%s\n\n", command->name, command->usage, command->purpose);
+    for (const struct option_info *o = command->options; o->name; o++) {
+        char left[64];
+        snprintf(left, sizeof left, "%s%c%s --%s%s%s", o->letter ? "-" : " ", o->letter ? o->letter : ' ',
+                 o->letter ? "," : " ", o->name, o->argument ? " " : "", o->argument ? o->argument : "");
+        printf("  %-28s %s\n", left, o->help);
+    }
+    printf("  -h, --help                   this text\n");
+    flush_output();
+}
+
+int options_next(const struct command *command, int argc, char **argv, const char **argument)
+{
+    struct option longs[OPTIONS_MOST + 2] = {0};
+    char shorts[2 * OPTIONS_MOST + 8] = ":h";
+    size_t count = 0, letters = strlen(shorts);
+    for (const struct option_info *o = command->options; o->name && count < OPTIONS_MOST; o++, count++) {
+        longs[count] = (struct option){o->name, o->argument ? required_argument : no_argument, NULL,
+                                       OPTION_FIRST + (int)count};
+        if (o->letter) {
+            shorts[letters++] = o->letter;
+            if (o->argument)
+                shorts[letters++] = ':';
+        }
+    }
+    longs[count] = (struct option){"help", no_argument, NULL, OPTION_HELP};
+    opterr = 0;
+    const char *word = optind < argc ? argv[optind] : "";
+    int got = getopt_long(argc, argv, shorts, longs, NULL);
+    *argument = optarg;
+    if (got == -1)
+        return OPTIONS_END;
+    if (got == OPTION_HELP || got == 'h') {
+        print_command_help(command);
+        return OPTIONS_HELP;
+    }
+    if (got == '?' || got == ':') {
+        if (got == ':')
+            usage_error(command, "option '%s' needs an argument", word);
+        else if (optopt >= OPTION_FIRST)
+            usage_error(command, "option '%s' takes no argument", word);
+        else
+            usage_error(command, "there is no option '%s', or it is no unique beginning of one", word);
+        return OPTIONS_BAD;
+    }
+    if (got >= OPTION_FIRST)
+        return got - OPTION_FIRST;
+    for (size_t i = 0; i < count; i++)
+        if (command->options[i].letter == got)
+            return (int)i;
+    return OPTIONS_BAD;
+}
+
+/* Messages may quote file and member names: what a terminal would obey is made visible. */
+static void print_message(const char *prefix, const char *fmt, va_list args)
+{
+    char text[1024], safe[4 * sizeof text];
+    vsnprintf(text, sizeof text, fmt, args);
+    text_visible(text, safe, sizeof safe);
+    fprintf(stderr, "%s%s\n", prefix, safe);
+}
+
+int usage_error(const struct command *command, const char *fmt, ...)
+{
+    char prefix[64];
+    snprintf(prefix, sizeof prefix, "anchorage %s: ", command->name);
+    va_list args;
+    va_start(args, fmt);
+    print_message(prefix, fmt, args);
+    va_end(args);
+    fprintf(stderr, "usage: anchorage %s %s\n       `anchorage %s --help` explains\n", command->name, command->usage,
+            command->name);
+    return EXIT_USAGE;
+}
+
+void warning(const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    print_message("anchorage: warning: ", fmt, args);
+    va_end(args);
+}
+
+static void complain(const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    print_message("anchorage: ", fmt, args);
+    va_end(args);
+}
+
+int failure(const struct error *err)
+{
+    complain("%s", err->code == ERROR_NONE ? "failed without saying why" : err->msg);
+    return err->code == ERROR_USAGE ? EXIT_USAGE : EXIT_FAILED;
+}
+
+bool parse_number(const char *text, uint64_t low, uint64_t high, uint64_t *value)
+{
+    if (!isdigit((unsigned char)text[0]))
+        return false;
+    char *end;
+    errno = 0;
+    unsigned long long number = strtoull(text, &end, 10);
+    if (errno || *end || number < low || number > high)
+        return false;
+    *value = number;
+    return true;
+}
+
+bool flush_output(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return true;
+    if (errno == EPIPE)
+        return true; /* whoever read has seen enough */
+    complain("writing to standard output: %s", strerror(errno));
+    return false;
+}

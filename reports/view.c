@@ -1,0 +1,381 @@
+/* view.c - see view.h */
+#include "reports/view.h"
+
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool out_of_memory(struct error *err)
+{
+    return error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory while reading the store");
+}
+
+/* ---- the list of containers ------------------------------------------------------------------------------- */
+
+/* Enough of a container to sort by path; its record is read when its turn comes. */
+struct entry {
+    const char *path;
+    struct hash hash; /* of the content; of the path for places that could not be read */
+    bool failed;      /* no content: described by its source alone */
+};
+
+struct entries {
+    struct store_txn *txn;
+    struct arena *arena;
+    struct entry *list;
+    size_t count, room;
+    struct error *err;
+    bool failed;
+};
+
+static bool entries_add(struct entries *entries, const char *path, const struct hash *hash, bool failed)
+{
+    if (entries->count == entries->room) {
+        size_t room = entries->room ? entries->room * 2 : 256;
+        struct entry *list = realloc(entries->list, room * sizeof *list);
+        if (!list)
+            return !(entries->failed = true);
+        entries->list = list;
+        entries->room = room;
+    }
+    const char *copy = arena_copy(entries->arena, path, strlen(path));
+    if (!copy)
+        return !(entries->failed = true);
+    entries->list[entries->count++] = (struct entry){copy, *hash, failed};
+    return true;
+}
+
+/* Every place makes an entry; places of one content are joined after sorting, when the least path is known. */
+static bool collect_source(const struct hash *path_hash, const struct source_record *source, void *ctx)
+{
+    bool listed = source->kind == SOURCE_CONTAINER || source->kind == SOURCE_FAILED ||
+                  (source->kind == SOURCE_UNKNOWN && source->is_input);
+    if (!listed)
+        return true;
+    bool failed = source->kind != SOURCE_CONTAINER;
+    return entries_add(ctx, source->path, failed ? path_hash : &source->container, failed);
+}
+
+static int by_hash_then_path(const void *a, const void *b)
+{
+    const struct entry *x = a, *y = b;
+    int order = memcmp(x->hash.bytes, y->hash.bytes, HASH_SIZE);
+    return order ? order : strcmp(x->path, y->path);
+}
+
+static int by_path(const void *a, const void *b)
+{
+    return strcmp(((const struct entry *)a)->path, ((const struct entry *)b)->path);
+}
+
+static bool entries_collect(struct entries *entries)
+{
+    if (!store_each_source(entries->txn, collect_source, entries, entries->err))
+        return false;
+    if (entries->failed)
+        return out_of_memory(entries->err);
+    if (!entries->count)
+        return true;
+    qsort(entries->list, entries->count, sizeof *entries->list, by_hash_then_path);
+    size_t kept = 0;
+    for (size_t i = 0; i < entries->count; i++)
+        if (kept == 0 || !hash_equal(&entries->list[kept - 1].hash, &entries->list[i].hash))
+            entries->list[kept++] = entries->list[i];
+    entries->count = kept;
+    qsort(entries->list, entries->count, sizeof *entries->list, by_path);
+    return true;
+}
+
+static bool view_of_failed(struct store_txn *txn, const struct entry *entry, struct arena *arena,
+                           struct view_container *view, bool *found, struct error *err)
+{
+    struct source_record source;
+    if (!store_get_source(txn, &entry->hash, arena, &source, found, err) || !*found)
+        return err->code == ERROR_NONE;
+    *view = (struct view_container){
+        .path = source.path,
+        .format = source.format,
+        .bytes = source.bytes,
+        .status = source.kind == SOURCE_UNKNOWN ? CONTAINER_READ : source.status,
+        .reason = source.reason,
+        .message = source.message,
+        .error_offset = ERROR_NO_OFFSET,
+    };
+    return true;
+}
+
+static bool view_of_content(struct store_txn *txn, const struct hash *hash, struct arena *arena,
+                            struct view_container *view, bool *found, struct error *err)
+{
+    struct container_record *record = arena_alloc(arena, sizeof *record);
+    const char **paths = NULL;
+    size_t count = 0;
+    if (!record)
+        return out_of_memory(err);
+    if (!store_get_container(txn, hash, arena, record, found, err))
+        return false;
+    if (*found && !store_places(txn, hash, arena, &paths, &count, err))
+        return false;
+    *found = *found && count > 0;
+    if (!*found)
+        return true;
+    *view = (struct view_container){
+        .path = paths[0],
+        .also = paths + 1,
+        .also_count = count - 1,
+        .hash = *hash,
+        .format = record->container.format,
+        .bytes = record->bytes,
+        .status = record->container.status,
+        .reason = record->container.reason,
+        .message = record->container.error.code ? record->container.error.msg : NULL,
+        .error_offset = record->container.error.offset,
+        .flags = record->container.flags,
+        .record = record,
+    };
+    memcpy(view->by_status, record->by_status, sizeof view->by_status);
+    return true;
+}
+
+bool view_containers(struct store_txn *txn, bool (*each)(const struct view_container *container, void *ctx),
+                     void *ctx, struct error *err)
+{
+    struct arena paths = {0}, arena = {0};
+    struct entries entries = {.txn = txn, .arena = &paths, .err = err};
+    bool ok = entries_collect(&entries);
+    for (size_t i = 0; ok && i < entries.count; i++) {
+        struct view_container view;
+        bool found = false;
+        arena_reset(&arena);
+        ok = entries.list[i].failed ? view_of_failed(txn, &entries.list[i], &arena, &view, &found, err)
+                                    : view_of_content(txn, &entries.list[i].hash, &arena, &view, &found, err);
+        if (ok && found && !each(&view, ctx))
+            break;
+    }
+    arena_free(&arena);
+    arena_free(&paths);
+    free(entries.list);
+    return ok;
+}
+
+/* ---- resources --------------------------------------------------------------------------------------------- */
+
+struct resource_walk {
+    struct store_txn *txn;
+    const struct view_filter *filter;
+    bool (*each)(const struct view_resource *resource, void *ctx);
+    void *ctx;
+    const struct view_container *container;
+    struct arena arena;
+    uint64_t passed;
+    bool stopped;
+    struct error *err;
+};
+
+static bool passes(const struct view_filter *filter, const struct resource *resource, const char *name)
+{
+    return (!filter->statuses || filter->statuses >> resource->status & 1) &&
+           (!filter->reasons ||
+            (resource->status == RESOURCE_DECLINED && filter->reasons >> resource->reason & 1)) &&
+           (!filter->formats || filter->formats >> resource->format & 1) &&
+           resource->triangles >= filter->min_triangles &&
+           (!filter->max_triangles || resource->triangles <= filter->max_triangles) &&
+           (!filter->name || fnmatch(filter->name, name, 0) == 0);
+}
+
+static bool describe(const struct view_container *container, const struct resource_record *record,
+                     struct arena *arena, struct view_resource *view)
+{
+    size_t room = strlen(container->path) + 16;
+    char *address = arena_alloc(arena, room);
+    const char *name = record->resource.name ? record->resource.name : source_stem(container->path, arena);
+    if (!address || !name)
+        return false;
+    snprintf(address, room, "%s#%u", container->path, record->resource.index);
+    *view = (struct view_resource){container, record, name, address};
+    return true;
+}
+
+static bool walk_resource(const struct resource_key *key, const struct resource_record *record, void *ctx)
+{
+    struct resource_walk *walk = ctx;
+    struct view_resource view;
+    (void)key;
+    arena_reset(&walk->arena);
+    if (!describe(walk->container, record, &walk->arena, &view)) {
+        out_of_memory(walk->err);
+        return !(walk->stopped = true);
+    }
+    if (!passes(walk->filter, &record->resource, view.name))
+        return true;
+    walk->passed++;
+    walk->stopped = !walk->each(&view, walk->ctx) || walk->passed == walk->filter->limit;
+    return !walk->stopped;
+}
+
+static bool walk_container(const struct view_container *container, void *ctx)
+{
+    struct resource_walk *walk = ctx;
+    if (!container->record || !container->record->container.resource_count ||
+        (walk->filter->container && fnmatch(walk->filter->container, container->path, 0) != 0))
+        return true;
+    walk->container = container;
+    return store_each_resource_of(walk->txn, &container->hash, walk_resource, walk, walk->err) &&
+           !walk->stopped && walk->err->code == ERROR_NONE;
+}
+
+bool view_resources(struct store_txn *txn, const struct view_filter *filter,
+                    bool (*each)(const struct view_resource *resource, void *ctx), void *ctx, struct error *err)
+{
+    struct resource_walk walk = {.txn = txn, .filter = filter, .each = each, .ctx = ctx, .err = err};
+    bool ok = view_containers(txn, walk_container, &walk, err) && err->code == ERROR_NONE;
+    arena_free(&walk.arena);
+    return ok;
+}
+
+bool view_resource(struct store_txn *txn, const struct resource_key *key, struct arena *arena,
+                   struct view_resource *out, bool *found, struct error *err)
+{
+    struct view_container *container = arena_alloc(arena, sizeof *container);
+    struct resource_record *record = arena_alloc(arena, sizeof *record);
+    if (!container || !record)
+        return out_of_memory(err);
+    if (!view_of_content(txn, &key->container, arena, container, found, err))
+        return false;
+    if (*found && !store_get_resource(txn, &key->container, key->index, arena, record, found, err))
+        return false;
+    return !*found || describe(container, record, arena, out) || out_of_memory(err);
+}
+
+/* ---- sums -------------------------------------------------------------------------------------------------- */
+
+struct unknown_walk {
+    struct store_txn *txn;
+    struct arena *arena;
+    struct census_row *rows;
+    size_t count, room;
+    struct error *err;
+};
+
+static int by_kind(const void *a, const void *b)
+{
+    const struct census_row *x = a, *y = b;
+    int order = strcmp(x->magic, y->magic);
+    return order ? order : strcmp(x->ending, y->ending);
+}
+
+static int by_count(const void *a, const void *b)
+{
+    const struct census_row *x = a, *y = b;
+    if (x->count != y->count)
+        return x->count < y->count ? 1 : -1;
+    if (x->bytes != y->bytes)
+        return x->bytes < y->bytes ? 1 : -1;
+    return by_kind(a, b);
+}
+
+/* Sorts by magic and ending and sums rows that are alike. */
+static void unknown_join(struct unknown_walk *walk)
+{
+    size_t kept = 0;
+    if (walk->count)
+        qsort(walk->rows, walk->count, sizeof *walk->rows, by_kind);
+    for (size_t i = 0; i < walk->count; i++) {
+        if (kept && by_kind(&walk->rows[kept - 1], &walk->rows[i]) == 0) {
+            walk->rows[kept - 1].count += walk->rows[i].count;
+            walk->rows[kept - 1].bytes += walk->rows[i].bytes;
+        } else {
+            walk->rows[kept++] = walk->rows[i];
+        }
+    }
+    walk->count = kept;
+}
+
+static bool unknown_add(struct unknown_walk *walk, const char *magic, const char *ending, uint64_t count,
+                        uint64_t bytes)
+{
+    if (walk->count == walk->room) {
+        /* Joining first keeps a hundred thousand loose files from being a hundred thousand rows. */
+        unknown_join(walk);
+        if (walk->count * 2 >= walk->room) {
+            size_t room = walk->room ? walk->room * 2 : 1024;
+            struct census_row *rows = realloc(walk->rows, room * sizeof *rows);
+            if (!rows)
+                return out_of_memory(walk->err);
+            walk->rows = rows;
+            walk->room = room;
+        }
+    }
+    const char *kept_magic = arena_copy(walk->arena, magic, strlen(magic));
+    const char *kept_ending = arena_copy(walk->arena, ending, strlen(ending));
+    if (!kept_magic || !kept_ending)
+        return out_of_memory(walk->err);
+    walk->rows[walk->count++] = (struct census_row){kept_magic, kept_ending, count, bytes};
+    return true;
+}
+
+static bool unknown_source(const struct hash *path_hash, const struct source_record *source, void *ctx)
+{
+    struct unknown_walk *walk = ctx;
+    (void)path_hash;
+    if (source->kind == SOURCE_UNKNOWN)
+        return unknown_add(walk, source->magic, source->ending, 1, source->bytes);
+    if (source->kind != SOURCE_CONTAINER || source->format != FORMAT_ARCHIVE)
+        return true;
+    struct arena arena = {0};
+    struct container_record record;
+    bool found = false;
+    bool ok = store_get_container(walk->txn, &source->container, &arena, &record, &found, walk->err);
+    for (uint32_t i = 0; ok && found && i < record.census_count; i++)
+        ok = unknown_add(walk, record.census[i].magic, record.census[i].ending, record.census[i].count,
+                         record.census[i].bytes);
+    arena_free(&arena);
+    return ok;
+}
+
+bool view_unknown(struct store_txn *txn, struct arena *arena, struct census_row **rows, size_t *count,
+                  struct error *err)
+{
+    struct unknown_walk walk = {.txn = txn, .arena = arena, .err = err};
+    bool ok = store_each_source(txn, unknown_source, &walk, err) && err->code == ERROR_NONE;
+    if (ok) {
+        unknown_join(&walk);
+        if (walk.count)
+            qsort(walk.rows, walk.count, sizeof *walk.rows, by_count);
+        *rows = arena_array(arena, walk.count, sizeof **rows);
+        ok = *rows || out_of_memory(err);
+        if (ok && walk.count)
+            memcpy(*rows, walk.rows, walk.count * sizeof **rows);
+        *count = walk.count;
+    }
+    free(walk.rows);
+    return ok;
+}
+
+static bool sum_container(const struct view_container *container, void *ctx)
+{
+    struct view_summary *summary = ctx;
+    summary->containers_by_status[container->status]++;
+    summary->containers_by_format[container->format]++;
+    if (container->status != CONTAINER_READ)
+        summary->failed_by_reason[container->reason]++;
+    summary->places += 1 + container->also_count;
+    return true;
+}
+
+static bool sum_resource(const struct resource_key *key, const struct resource_record *record, void *ctx)
+{
+    struct view_summary *summary = ctx;
+    (void)key;
+    summary->resources_by_status[record->resource.status]++;
+    if (record->resource.status == RESOURCE_DECLINED)
+        summary->declined_by_reason[record->resource.reason]++;
+    return true;
+}
+
+bool view_summarise(struct store_txn *txn, struct view_summary *summary, struct error *err)
+{
+    memset(summary, 0, sizeof *summary);
+    return view_containers(txn, sum_container, summary, err) &&
+           store_each_resource(txn, sum_resource, summary, err);
+}
