@@ -30,7 +30,7 @@ FUZZERS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(FUZZ_SOURCES))
 
 # ---- flags -------------------------------------------------------------------------------------------------
 
-PACKAGES := libarchive lmdb libxxhash jansson libzstd
+PACKAGES := libarchive lmdb libxxhash jansson libzstd zlib
 ifneq ($(shell pkg-config --exists $(PACKAGES) 2>/dev/null && echo yes),yes)
   MISSING_PACKAGES := yes
 endif
@@ -96,7 +96,7 @@ endif
 # BUILD_PACKAGES are needed to build, TEST_PACKAGES to run every test. They are installed when this may be done (as
 # root, or through sudo without a question); otherwise the line to run is printed.
 
-BUILD_PACKAGES := gcc libc6-dev pkg-config libarchive-dev liblmdb-dev libxxhash-dev libjansson-dev libzstd-dev \
+BUILD_PACKAGES := gcc libc6-dev pkg-config libarchive-dev liblmdb-dev libxxhash-dev libjansson-dev libzstd-dev zlib1g-dev \
                   libmeshoptimizer-dev
 TEST_PACKAGES  := libcmocka-dev bats jq assimp-utils nodejs npm zstd lz4 liblmdb0 lmdb-utils clang-14 \
                   libclang-rt-14-dev man-db

@@ -226,11 +226,10 @@ static bool export_from_file(struct job *job, const char *text, struct lookup_fi
     uint32_t *indices;
     size_t count;
     if (!lookup_in_file(text, file, &job->err) ||
-        !lookup_resources(text, &file->container, &job->arena, &indices, &count, &job->err))
+        !lookup_resources(text, file, &job->arena, &indices, &count, &job->err))
         return false;
     struct view_container *container = arena_alloc(&job->arena, sizeof *container);
-    const char *stem = source_stem(file->path, &job->arena);
-    if (!container || !stem)
+    if (!container)
         return error_set(&job->err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory");
     *container = (struct view_container){.path = file->path,
                                          .hash = hash_bytes(file->item.data, file->item.size),
@@ -238,7 +237,7 @@ static bool export_from_file(struct job *job, const char *text, struct lookup_fi
                                          .bytes = file->item.size};
     for (size_t i = 0; i < count; i++) {
         const struct resource *resource = &file->container.resources[indices[i]];
-        struct view_resource view = {.container = container, .name = resource->name ? resource->name : stem};
+        struct view_resource view = {.container = container, .name = resource->name ? resource->name : file->stem};
         struct resource_record *record = arena_alloc(&job->arena, sizeof *record);
         char *address = arena_alloc(&job->arena, strlen(file->path) + 16);
         if (!record || !address)

@@ -47,7 +47,7 @@ static bool describe(const struct lookup_file *file, const uint32_t *indices, si
         .record = record,
     };
     memcpy(container->by_status, record->by_status, sizeof container->by_status);
-    const char *stem = source_stem(file->path, arena);
+    const char *stem = file->stem;
     for (size_t i = 0; i < count; i++) {
         const struct resource *resource = &file->container.resources[indices[i]];
         resources[i].resource = *resource;
@@ -64,7 +64,7 @@ static bool describe(const struct lookup_file *file, const uint32_t *indices, si
         }
         size_t room = strlen(file->path) + 16;
         char *address = arena_alloc(arena, room);
-        if (!address || !stem)
+        if (!address)
             return error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory");
         snprintf(address, room, "%s#%u", file->path, resource->index);
         views[i] = (struct view_resource){container, &resources[i], resource->name ? resource->name : stem, address};
@@ -119,7 +119,7 @@ static int inspect(const char *text, bool json)
     struct address address = {0};
     bool one = address_parse(text, &address) && address.resource;
     bool ok = (!one && !file.container.resource_count) ||
-              lookup_resources(text, &file.container, &arena, &indices, &count, &err);
+              lookup_resources(text, &file, &arena, &indices, &count, &err);
     struct view_container container;
     struct view_resource *views = arena_array(&arena, count, sizeof *views);
     ok = ok && (views || error_set(&err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory")) &&
@@ -131,8 +131,7 @@ static int inspect(const char *text, bool json)
         for (size_t i = 0; i < count; i++)
             explain_resource(stdout, &views[i].record->resource, views[i].name);
     } else if (ok) {
-        const char *stem = source_stem(file.path, &arena);
-        explain_container(stdout, &file.container, file.item.size, file.path, stem ? stem : "");
+        explain_container(stdout, &file.container, file.item.size, file.path, file.stem);
     }
     address_free(&address);
     lookup_free(&file);

@@ -19,15 +19,6 @@ const struct format *decode_format(enum format_id id)
     return NULL;
 }
 
-const char *decode_file_name(const char *path)
-{
-    const char *name = path;
-    for (const char *p = path; *p; p++)
-        if (*p == '/' || *p == '!')
-            name = p + 1;
-    return name;
-}
-
 static bool out_of_memory(struct error *err)
 {
     return error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory while decoding");

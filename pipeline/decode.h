@@ -44,9 +44,6 @@ bool decode_container(const struct input *in, enum format_id format, bool ambigu
                       const struct decode_known *known, struct decode_scratch *scratch, struct arena *arena,
                       struct decoded *out, struct error *err);
 
-/* The file name of a container: what follows the last '/' or '!' of its path. Points into `path`. */
-const char *decode_file_name(const char *path);
-
 /* The decoder with that id, NULL for formats without one (archives). */
 const struct format *decode_format(enum format_id id);
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pipeline/address.h"
 #include "pipeline/parallel.h"
 
 /* Large enough that a commit's fsync is small beside the decoding, small enough that three batches and their meshes
@@ -15,6 +16,7 @@
 struct slot {
     struct extracted item;
     struct decoded decoded; /* of EXTRACT_BYTES */
+    char *stem;             /* of EXTRACT_BYTES: see source_record.stem; owned */
     uint32_t version;       /* of a plain file: see source_record.version */
     struct error err;       /* a fault of the job */
 };
@@ -136,12 +138,17 @@ static void decode_slot(struct ingest *ingest, struct slot *slot, int thread)
     struct thread_state *state = &ingest->threads[thread];
     if (!state->txn && !(state->txn = store_begin_read(ingest->store, &slot->err)))
         return;
-    const struct input in = {item->data, item->size, decode_file_name(item->path)};
+    const struct input in = {item->data, item->size, item->name};
     const struct decode_known known = {state->txn};
     decode_container(&in, item->format, item->ambiguous_format, &known, &state->scratch,
                      &ingest->decoding->arenas[thread], &slot->decoded, &slot->err);
     item->hash = slot->decoded.hash;
-    extracted_free_data(item); /* 3 batches of bytes would be a third more memory */
+    extracted_free_data(item); /* three batches of bytes would be as much again as their meshes */
+    if (item->format == FORMAT_XPR2) /* its resources have the directory's names */
+        return;
+    slot->stem = address_stem(item->path);
+    if (!slot->stem)
+        error_set(&slot->err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory");
 }
 
 /* ---- committing -------------------------------------------------------------------------------------------- */
@@ -191,6 +198,7 @@ static struct source_record source_of(const struct ingest *ingest, const struct 
                 : item->kind == EXTRACT_FAILED ? SOURCE_FAILED
                                                : SOURCE_CONTAINER,
         .path = item->path,
+        .stem = slot->stem,
         .container = item->hash,
         .format = item->format,
         .status = item->status,
@@ -308,8 +316,10 @@ static void commit_batch(struct ingest *ingest)
 static void batch_clear(struct batch *batch, int threads)
 {
     batch->last = false;
-    for (size_t i = 0; i < batch->count; i++)
+    for (size_t i = 0; i < batch->count; i++) {
         extracted_free(&batch->slots[i].item);
+        free(batch->slots[i].stem);
+    }
     batch->count = 0;
     for (int i = 0; batch->arenas && i < threads; i++)
         arena_free(&batch->arenas[i]);

@@ -65,7 +65,7 @@ static bool resources_at(struct store_txn *txn, const struct address *address, c
     char *wanted = address->resource ? address_unescape(address->resource, strlen(address->resource), &length) : NULL;
     *collect = (struct collect){.address = address,
                                 .wanted = wanted ? wanted : "",
-                                .stem = source_stem(source.path, arena),
+                                .stem = source.stem,
                                 .arena = arena};
     bool ok = store_each_resource_of(txn, &source.container, collect_resource, collect, err);
     free(wanted);
@@ -128,7 +128,7 @@ bool lookup_in_file(const char *text, struct lookup_file *out, struct error *err
         return out_of_memory(err);
     bool ok = extract_address(address.container, &limits, &out->item, err);
     if (ok) {
-        const struct input in = {out->item.data, out->item.size, decode_file_name(out->item.path)};
+        const struct input in = {out->item.data, out->item.size, out->item.name};
         bool ambiguous;
         const struct format *format = format_probe(&in, &ambiguous);
         if (!format)
@@ -140,6 +140,9 @@ bool lookup_in_file(const char *text, struct lookup_file *out, struct error *err
             out->container.flags |= FLAG_BIT(FLAG_AMBIGUOUS_FORMAT);
     }
     out->path = out->item.path;
+    out->stem = ok ? address_stem(out->path) : NULL;
+    if (ok && !out->stem)
+        ok = out_of_memory(err);
     address_free(&address);
     if (!ok)
         lookup_free(out);
@@ -148,26 +151,27 @@ bool lookup_in_file(const char *text, struct lookup_file *out, struct error *err
 
 void lookup_free(struct lookup_file *file)
 {
+    free(file->stem);
     extracted_free(&file->item);
     arena_free(&file->arena);
     memset(file, 0, sizeof *file);
 }
 
-bool lookup_resources(const char *text, const struct container *container, struct arena *arena, uint32_t **indices,
+bool lookup_resources(const char *text, const struct lookup_file *file, struct arena *arena, uint32_t **indices,
                       size_t *count, struct error *err)
 {
+    const struct container *container = &file->container;
     struct address address;
     size_t length;
     if (!address_parse(text, &address))
         return out_of_memory(err);
     char *wanted = address.resource ? address_unescape(address.resource, strlen(address.resource), &length) : NULL;
-    const char *stem = source_stem(address.container, arena);
     *indices = arena_array(arena, container->resource_count, sizeof **indices);
     *count = 0;
-    bool ok = *indices && stem && (wanted || !address.resource);
+    bool ok = *indices && (wanted || !address.resource);
     for (uint32_t i = 0; ok && i < container->resource_count; i++) {
         const struct resource *resource = &container->resources[i];
-        if (means(&address, wanted ? wanted : "", resource->index, resource->name ? resource->name : stem))
+        if (means(&address, wanted ? wanted : "", resource->index, resource->name ? resource->name : file->stem))
             (*indices)[(*count)++] = i;
     }
     if (!ok)

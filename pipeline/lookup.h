@@ -17,16 +17,17 @@ struct lookup_file {
     struct extracted item;
     struct arena arena;
     struct container container;
-    char *path; /* its address */
+    char *path; /* its address; owned by item */
+    char *stem; /* the name of resources without a directory's */
 };
 /* Reads and decodes the container of an address (with or without #...). False with *err set when it is not there, not
  * readable, or no container this program decodes. */
 bool lookup_in_file(const char *address, struct lookup_file *out, struct error *err);
 void lookup_free(struct lookup_file *file);
 
-/* The resources of a decoded container that `#...` of an address means (all when it has none): indices into
+/* The resources of a container read from a file that `#...` of its address means (all when it has none): indices into
  * container.resources, in order, in the arena. None found is an error. */
-bool lookup_resources(const char *address, const struct container *container, struct arena *arena,
-                      uint32_t **indices, size_t *count, struct error *err);
+bool lookup_resources(const char *address, const struct lookup_file *file, struct arena *arena, uint32_t **indices,
+                      size_t *count, struct error *err);
 
 #endif

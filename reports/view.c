@@ -119,10 +119,15 @@ static bool view_of_content(struct store_txn *txn, const struct hash *hash, stru
     *found = *found && count > 0;
     if (!*found)
         return true;
+    struct source_record source = {0};
+    struct hash key = hash_bytes(paths[0], strlen(paths[0]));
+    if (!store_get_source(txn, &key, arena, &source, found, err))
+        return false;
     *view = (struct view_container){
         .path = paths[0],
         .also = paths + 1,
         .also_count = count - 1,
+        .stem = source.stem,
         .hash = *hash,
         .format = record->container.format,
         .bytes = record->bytes,
@@ -188,8 +193,8 @@ static bool describe(const struct view_container *container, const struct resour
 {
     size_t room = strlen(container->path) + 16;
     char *address = arena_alloc(arena, room);
-    const char *name = record->resource.name ? record->resource.name : source_stem(container->path, arena);
-    if (!address || !name)
+    const char *name = record->resource.name ? record->resource.name : container->stem ? container->stem : "";
+    if (!address)
         return false;
     snprintf(address, room, "%s#%u", container->path, record->resource.index);
     *view = (struct view_resource){container, record, name, address};

@@ -15,6 +15,7 @@ struct view_container {
     const char *path; /* the least of its places */
     const char *const *also;
     size_t also_count;
+    const char *stem;        /* the name of resources without a directory's; NULL for archives and failures */
     struct hash hash;        /* zero when its bytes could not be had */
     enum format_id format;
     uint64_t bytes;

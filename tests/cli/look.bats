@@ -1,0 +1,157 @@
+#!/usr/bin/env bats
+# query, show, inspect, cat: what people and scripts see.
+
+load helper
+
+setup_file() {
+    make_corpus
+    make_store
+}
+
+setup() { store=$BATS_FILE_TMPDIR/store; }
+
+first() { # first FILTERS...: the address of the first resource that passes
+    anchorage query -s "$store" --json --limit 1 "$@" | jq -r '.container + "#" + (.index | tostring)'
+}
+
+@test "query: TSV in a pipe has a header and as many columns everywhere" {
+    run -0 sh -c "'$ANCHORAGE' query -s '$store' | awk -F'\t' 'NR == 1 { n = NF } NF != n { exit 1 } END { print n, NR }'"
+    [[ $output == "9 "* ]]
+}
+
+@test "query: an aligned table on a terminal, coloured unless NO_COLOR" {
+    command -v script >/dev/null || skip "script(1) is missing"
+    run -0 script -qec "'$ANCHORAGE' query -s '$store' --limit 3" /dev/null
+    [[ $output == *$'\033[32m'* ]]
+    run -0 env NO_COLOR=1 script -qec "'$ANCHORAGE' query -s '$store' --limit 3" /dev/null
+    [[ $output != *$'\033'* ]]
+}
+
+@test "query: filters agree with jq over everything" {
+    anchorage query -s "$store" --json >"$BATS_TEST_TMPDIR/all"
+    same() { # same JQ-CONDITION FILTERS...
+        local condition=$1
+        shift
+        diff <(jq -c "select($condition)" "$BATS_TEST_TMPDIR/all") <(anchorage query -s "$store" --json "$@")
+    }
+    same '.status == "declined"' --status declined
+    same '.status == "decoded" or .status == "ambiguous"' --status decoded,ambiguous
+    same '.reason == "truncated"' --reason truncated
+    same '.format == "bgf" or .format == "bmf"' --format bgf,bmf
+    same '.triangles >= 100 and .triangles <= 200' --min-triangles 100 --max-triangles 200
+    same '.name | test("^[a-f]")' --name '[a-f]*'
+    same '.container | test("zip!")' --container '*zip!*'
+}
+
+@test "query: every line has the documented keys in the documented order" {
+    run -0 sh -c "'$ANCHORAGE' query -s '$store' --json | jq -c keys_unsorted | sort -u"
+    [ "$output" = '["container","also","container_hash","format","index","name","status","reason","score","margin","vertices","triangles","bounds","buffers","geometry","canonical","flags","error"]' ]
+    run -0 sh -c "'$ANCHORAGE' query -s '$store' --containers --json | jq -c keys_unsorted | sort -u"
+    [ "$output" = '["container","also","container_hash","format","bytes","status","reason","resources","decoded","ambiguous","declined","flags","error"]' ]
+}
+
+@test "query: unknown content is counted by magic and ending" {
+    cd "$BATS_TEST_TMPDIR"
+    mkdir in
+    printf 'hello world' >in/a.txt
+    printf 'hello again' >in/b.TXT
+    printf 'x' >in/c
+    tar cf in/t.tar in/a.txt
+    anchorage run -q -s s in >/dev/null
+    run -0 sh -c "'$ANCHORAGE' query -s s --unknown --json | jq -r '[.magic, .ending, .count, .bytes] | @csv'"
+    [ "$output" = '"68656c6c",".txt",3,33
+"78","",1,1' ]
+    # An unknown file that was named itself is listed; one that was met is only counted.
+    anchorage run -q -s s in/c >/dev/null
+    [ "$(anchorage query -s s --containers --json | jq -r 'select(.format == "unknown") | .container')" = in/c ]
+}
+
+@test "query: runs are listed with what they did" {
+    run -0 sh -c "'$ANCHORAGE' query -s '$store' --runs --json | jq -r '.run, .exit_status, (.arguments | test(\"run -q\"))'"
+    [ "$output" = '1
+0
+true' ]
+}
+
+@test "show: by index, by name, by geometry hash, by a lone name" {
+    address=$(first --format meshbin --status decoded)
+    run -0 anchorage show -s "$store" "$address"
+    [[ $output == *"triangles"* && $output == *"bounds"* ]]
+    container=${address%#*}
+    run -0 anchorage show -s "$store" "$container"
+    anchorage show -s "$store" "$address" --json >"$BATS_TEST_TMPDIR/one"
+    name=$(jq -r .name "$BATS_TEST_TMPDIR/one")
+    run -0 anchorage show -s "$store" "$container#$name"
+    hash=$(jq -r .geometry "$BATS_TEST_TMPDIR/one")
+    run anchorage show -s "$store" "$hash"
+    [ "$status" -eq 0 ] || [[ $output == *"answer to"* ]]
+    run -3 anchorage show -s "$store" "$container#999" || [ "$status" -eq 2 ]
+    jq -e '.details and (.shares | type == "array") and (.same_name | type == "array")' "$BATS_TEST_TMPDIR/one"
+}
+
+@test "show: says why something was declined, and where" {
+    address=$(first --reason truncated --format meshbin)
+    run -0 anchorage show -s "$store" "$address"
+    [[ $output == *"declined: truncated"* && $output == *"at offset"* && $output == *because* ]]
+}
+
+@test "show: every place of a content is told" {
+    cd "$BATS_TEST_TMPDIR"
+    write_bgf b.bgf
+    cp b.bgf a.bgf
+    tar cf c.tar b.bgf
+    anchorage run -q -s s b.bgf c.tar a.bgf >/dev/null
+    run -0 sh -c "'$ANCHORAGE' query -s s --json | jq -c '[.container, .also, .name]'"
+    [ "$output" = '["a.bgf",["b.bgf","c.tar!b.bgf"],"a"]' ]
+    for place in a.bgf b.bgf 'c.tar!b.bgf'; do
+        run -0 anchorage show -s s "$place#0"
+        [[ $output == *"also at"* ]]
+    done
+    run -0 anchorage show -s s b # the name it has at another place
+}
+
+@test "inspect: the same resources as a store has, without one" {
+    while IFS= read -r container; do
+        diff <(cd "$BATS_FILE_TMPDIR/corpus" && anchorage inspect --json "$container" |
+                jq -S '.entries[] | del(.details, .container, .also, .name)') \
+            <(anchorage query -s "$store" --json --container "$container" | jq -S 'del(.container, .also, .name)')
+    done < <(anchorage query -s "$store" --containers --json |
+        jq -r 'select(.resources > 0 and .status != "skipped") | .container' | grep -v '[][*?\\]' | head -n 40)
+}
+
+@test "inspect: for people, whole containers and single resources" {
+    cd "$BATS_FILE_TMPDIR/corpus"
+    container=$(anchorage query -s "$store" --containers --json | jq -r 'select(.format == "xpr2" and .resources > 1) | .container' | head -n 1)
+    run -0 anchorage inspect "$container"
+    [[ $output == *"data section"* ]]
+    run -0 anchorage inspect "$(first --format bgf --status decoded)"
+    [[ $output == *material* ]]
+}
+
+@test "cat: the bytes as they are, at any depth" {
+    cd "$BATS_TEST_TMPDIR"
+    write_bgf m.bgf
+    tar cf inner.tar m.bgf
+    gzip -c inner.tar >inner.tar.gz
+    tar cf outer.tar inner.tar.gz
+    anchorage cat 'outer.tar!inner.tar.gz!m.bgf' >got
+    cmp got m.bgf
+    anchorage cat m.bgf | cmp - m.bgf
+    gzip -c m.bgf >m.bgf.gz
+    anchorage cat 'm.bgf.gz!m.bgf' | cmp - m.bgf
+    run -3 anchorage cat 'outer.tar!nothing'
+}
+
+@test "names from archives cannot steer a terminal" {
+    cd "$BATS_TEST_TMPDIR"
+    evil=$'a\033[31m\a\n.bgf'
+    write_bgf "$evil"
+    tar cf t.tar "$evil"
+    anchorage run -q -s s t.tar >/dev/null
+    for command in "query -s s" "query -s s --containers" "show -s s t.tar!a*" "run -s s t.tar"; do
+        run anchorage $command
+        [[ $output != *$'\033'* && $output != *$'\a'* ]]
+    done
+    [ "$(anchorage query -s s | wc -l)" -eq 2 ]
+    anchorage query -s s --json | jq -e '.container | contains("\u001b")'
+}
