@@ -10,7 +10,7 @@
 /* Large enough that a commit's fsync is small beside the decoding, small enough that three batches and their meshes
  * stay near a hundred megabytes. */
 #define BATCH_BYTES ((size_t)24 << 20)
-#define BATCH_ITEMS 4096
+#define BATCH_ITEMS 32768
 
 /* One item on its way through. */
 struct slot {
@@ -18,6 +18,7 @@ struct slot {
     struct decoded decoded; /* of EXTRACT_BYTES */
     char *stem;             /* of EXTRACT_BYTES: see source_record.stem; owned */
     uint32_t version;       /* of a plain file: see source_record.version */
+    uint64_t members;       /* of EXTRACT_ARCHIVE: items that came out of it */
     struct error err;       /* a fault of the job */
 };
 
@@ -33,6 +34,31 @@ struct thread_state {
     struct store_txn *txn; /* sees the commits up to the batch before the last; renewed for each step */
 };
 
+/* Something to put, by the key it will have. A batch's puts are made in key order, so that neighbours in a tree
+ * are written together: with random keys the descents' cache misses are most of a commit. */
+struct put {
+    struct hash key;
+    uint32_t slot, geometry; /* geometry: which of the slot's, for geometries */
+};
+
+struct puts {
+    struct put *list;
+    size_t count;
+};
+
+/* What the batch being committed puts into each tree; the lists share one allocation, sized before they are filled. */
+struct plan {
+    struct puts geometries, containers, sources;
+    struct put *memory;
+};
+
+/* An archive that is open in the extraction, and how many items came out of it so far. */
+struct open_archive {
+    struct open_archive *outer;
+    uint64_t members;
+    char path[];
+};
+
 struct ingest {
     struct store *store;
     const struct ingest_options *options;
@@ -41,6 +67,8 @@ struct ingest {
     struct store_txn *lookup_txn; /* of the extraction's `unchanged` */
     uint32_t version, version_limited;
     bool limit_hit;        /* by a member of the plain file being extracted */
+    struct open_archive *open; /* the innermost one that had an item */
+    struct plan plan;
     struct batch batches[3];
     struct batch *extracting, *decoding, *committing;
     struct ingest_progress progress;
@@ -102,6 +130,32 @@ static uint32_t slot_version(struct ingest *ingest, const struct extracted *item
     return limited ? ingest->version_limited : ingest->version;
 }
 
+/* Counts the items of each archive: `slot->members` when the item is an archive's end. False when memory runs out. */
+static bool count_member(struct ingest *ingest, struct slot *slot)
+{
+    const struct extracted *item = &slot->item;
+    struct open_archive *open = ingest->open;
+    if (item->kind == EXTRACT_ARCHIVE && open && strcmp(open->path, item->path) == 0) {
+        slot->members = open->members;
+        ingest->open = open->outer;
+        free(open);
+        open = ingest->open;
+    }
+    if (!item->parent_path)
+        return true;
+    if (!open || strcmp(open->path, item->parent_path) != 0) {
+        size_t length = strlen(item->parent_path) + 1;
+        open = calloc(1, sizeof *open + length);
+        if (!open)
+            return error_set(&ingest->extract_err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory while extracting");
+        memcpy(open->path, item->parent_path, length);
+        open->outer = ingest->open;
+        ingest->open = open;
+    }
+    open->members++;
+    return true;
+}
+
 static bool cancelled(const struct ingest *ingest)
 {
     return ingest->options->cancel && *ingest->options->cancel;
@@ -123,6 +177,8 @@ static void extract_batch(struct ingest *ingest)
             return;
         }
         slot->version = slot_version(ingest, &slot->item);
+        if (!count_member(ingest, slot))
+            return;
         bytes += slot->item.kind == EXTRACT_BYTES ? slot->item.size : 0;
         batch->count++;
     }
@@ -153,23 +209,56 @@ static void decode_slot(struct ingest *ingest, struct slot *slot, int thread)
 
 /* ---- committing -------------------------------------------------------------------------------------------- */
 
-static bool put_content(struct store_txn *txn, const struct slot *slot, struct error *err)
+static int put_order(const void *a, const void *b)
 {
-    const struct decoded *decoded = &slot->decoded;
-    if (slot->item.kind != EXTRACT_BYTES || decoded->known)
-        return true;
-    for (size_t i = 0; i < decoded->geometry_count; i++) {
-        const struct decoded_geometry *geometry = &decoded->geometries[i];
-        if (geometry->encoded &&
-            !store_put_geometry(txn, &geometry->hash, geometry->encoded, geometry->size, err))
-            return false;
-    }
-    return store_put_container(txn, &decoded->hash, &decoded->record, decoded->resources, decoded->resource_count,
-                               err);
+    const struct put *x = a, *y = b;
+    int order = memcmp(x->key.bytes, y->key.bytes, HASH_SIZE);
+    if (order)
+        return order;
+    return x->slot != y->slot ? (x->slot < y->slot ? -1 : 1) : (x->geometry > y->geometry) - (x->geometry < y->geometry);
 }
 
-static bool put_archive(struct store_txn *txn, const struct ingest *ingest, const struct extracted *item,
-                        struct error *err)
+static void puts_add(struct puts *puts, const struct hash *key, size_t slot, size_t geometry)
+{
+    puts->list[puts->count++] = (struct put){*key, (uint32_t)slot, (uint32_t)geometry};
+}
+
+static bool is_new_content(const struct slot *slot)
+{
+    return slot->item.kind == EXTRACT_BYTES && !slot->decoded.known;
+}
+
+static bool plan_make(struct plan *plan, const struct batch *batch)
+{
+    size_t geometries = 0;
+    for (size_t i = 0; i < batch->count; i++)
+        geometries += batch->slots[i].decoded.geometry_count;
+    plan->memory = calloc(geometries + 2 * batch->count + 1, sizeof *plan->memory);
+    if (!plan->memory)
+        return false;
+    plan->geometries.list = plan->memory;
+    plan->containers.list = plan->memory + geometries;
+    plan->sources.list = plan->containers.list + batch->count;
+    for (size_t i = 0; i < batch->count; i++) {
+        const struct slot *slot = &batch->slots[i];
+        const struct extracted *item = &slot->item;
+        for (size_t k = 0; is_new_content(slot) && k < slot->decoded.geometry_count; k++)
+            if (slot->decoded.geometries[k].encoded)
+                puts_add(&plan->geometries, &slot->decoded.geometries[k].hash, i, k);
+        if (is_new_content(slot) || item->kind == EXTRACT_ARCHIVE)
+            puts_add(&plan->containers, &item->hash, i, 0);
+        if (item->kind != EXTRACT_UNCHANGED) {
+            struct hash path = hash_bytes(item->path, strlen(item->path));
+            puts_add(&plan->sources, &path, i, 0);
+        }
+    }
+    qsort(plan->geometries.list, plan->geometries.count, sizeof(struct put), put_order);
+    qsort(plan->containers.list, plan->containers.count, sizeof(struct put), put_order);
+    qsort(plan->sources.list, plan->sources.count, sizeof(struct put), put_order);
+    return true;
+}
+
+static bool put_archive(struct store_txn *txn, const struct extracted *item, struct error *err)
 {
     struct container_record record = {
         .bytes = item->bytes,
@@ -185,25 +274,33 @@ static bool put_archive(struct store_txn *txn, const struct ingest *ingest, cons
     };
     if (item->message[0])
         error_set(&record.container.error, ERROR_MALFORMED, ERROR_NO_OFFSET, "%s", item->message);
-    struct hash path = hash_bytes(item->path, strlen(item->path));
-    return store_put_container(txn, &item->hash, &record, NULL, 0, err) &&
-           store_drop_unseen(txn, &path, ingest->options->run, err);
+    return store_put_container(txn, &item->hash, &record, NULL, 0, err);
 }
 
-static struct source_record source_of(const struct ingest *ingest, const struct slot *slot)
+static bool put_container(struct store_txn *txn, const struct slot *slot, struct error *err)
+{
+    const struct decoded *decoded = &slot->decoded;
+    if (slot->item.kind == EXTRACT_ARCHIVE)
+        return put_archive(txn, &slot->item, err);
+    return store_put_container(txn, &decoded->hash, &decoded->record, decoded->resources, decoded->resource_count,
+                               err);
+}
+
+static bool put_source(struct store_txn *txn, const struct ingest *ingest, const struct slot *slot,
+                       struct error *err)
 {
     const struct extracted *item = &slot->item;
+    /* A content's status is its container's; only a place without content has one of its own. */
+    bool failed = item->kind == EXTRACT_FAILED;
     struct source_record source = {
-        .kind = item->kind == EXTRACT_UNKNOWN  ? SOURCE_UNKNOWN
-                : item->kind == EXTRACT_FAILED ? SOURCE_FAILED
-                                               : SOURCE_CONTAINER,
+        .kind = item->kind == EXTRACT_UNKNOWN ? SOURCE_UNKNOWN : failed ? SOURCE_FAILED : SOURCE_CONTAINER,
         .path = item->path,
         .stem = slot->stem,
         .container = item->hash,
         .format = item->format,
-        .status = item->status,
-        .reason = item->reason,
-        .message = item->message[0] ? item->message : NULL,
+        .status = failed ? item->status : CONTAINER_READ,
+        .reason = failed ? item->reason : CONTAINER_REASON_NONE,
+        .message = failed && item->message[0] ? item->message : NULL,
         .is_input = item->is_input,
         .bytes = item->bytes,
         .mtime_ns = item->mtime_ns,
@@ -214,30 +311,36 @@ static struct source_record source_of(const struct ingest *ingest, const struct 
     };
     if (item->parent_path)
         source.parent = hash_bytes(item->parent_path, strlen(item->parent_path));
-    if (item->kind == EXTRACT_BYTES && !slot->decoded.known) {
-        source.status = slot->decoded.record.container.status;
-        source.reason = slot->decoded.record.container.reason;
-    }
-    return source;
-}
-
-static bool put_slot(struct store_txn *txn, const struct ingest *ingest, const struct slot *slot, struct error *err)
-{
-    const struct extracted *item = &slot->item;
-    if (item->kind == EXTRACT_UNCHANGED)
-        return true;
-    struct source_record source = source_of(ingest, slot);
-    if (item->kind == EXTRACT_ARCHIVE && !put_archive(txn, ingest, item, err))
-        return false;
-    return put_content(txn, slot, err) && store_put_source(txn, &source, err);
+    return store_put_source(txn, &source, err);
 }
 
 static bool put_batch(struct store_txn *txn, void *ctx, struct error *err)
 {
     const struct ingest *ingest = ctx;
-    for (size_t i = 0; i < ingest->committing->count; i++)
-        if (!put_slot(txn, ingest, &ingest->committing->slots[i], err))
+    const struct plan *plan = &ingest->plan;
+    const struct slot *slots = ingest->committing->slots;
+    for (size_t i = 0; i < plan->geometries.count; i++) {
+        const struct put *put = &plan->geometries.list[i];
+        const struct decoded_geometry *geometry = &slots[put->slot].decoded.geometries[put->geometry];
+        if (!store_put_geometry(txn, &geometry->hash, geometry->encoded, geometry->size, err))
             return false;
+    }
+    for (size_t i = 0; i < plan->containers.count; i++)
+        if (!put_container(txn, &slots[plan->containers.list[i].slot], err))
+            return false;
+    for (size_t i = 0; i < plan->sources.count; i++)
+        if (!put_source(txn, ingest, &slots[plan->sources.list[i].slot], err))
+            return false;
+    /* Now that all members of the archives that end here are in: what they held before and hold no longer goes. */
+    for (size_t i = 0; i < ingest->committing->count; i++) {
+        const struct extracted *item = &slots[i].item;
+        struct hash path;
+        if (item->kind != EXTRACT_ARCHIVE)
+            continue;
+        path = hash_bytes(item->path, strlen(item->path));
+        if (!store_drop_unseen(txn, &path, ingest->options->run, slots[i].members, err))
+            return false;
+    }
     return true;
 }
 
@@ -302,7 +405,14 @@ static void tell_slot(const struct ingest *ingest, const struct slot *slot)
 static void commit_batch(struct ingest *ingest)
 {
     struct batch *batch = ingest->committing;
-    if (!batch->count || !store_update(ingest->store, put_batch, ingest, &ingest->commit_err))
+    if (!batch->count)
+        return;
+    if (!plan_make(&ingest->plan, batch))
+        error_set(&ingest->commit_err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory while committing");
+    bool ok = !ingest->commit_err.code && store_update(ingest->store, put_batch, ingest, &ingest->commit_err);
+    free(ingest->plan.memory);
+    ingest->plan = (struct plan){0};
+    if (!ok)
         return;
     for (size_t i = 0; i < batch->count; i++) {
         count_slot(ingest, &batch->slots[i]);
@@ -413,6 +523,11 @@ bool ingest(struct store *store, const struct ingest_options *options, struct in
     }
     for (int i = 0; ingest.threads && i < options->threads; i++)
         decode_scratch_free(&ingest.threads[i].scratch);
+    while (ingest.open) {
+        struct open_archive *outer = ingest.open->outer;
+        free(ingest.open);
+        ingest.open = outer;
+    }
     free(ingest.threads);
     extract_close(ingest.extractor);
     *done = ingest.progress;

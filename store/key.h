@@ -20,8 +20,9 @@ struct hash {
 /* XXH3-128 of the bytes. */
 struct hash hash_bytes(const void *bytes, size_t size);
 
-/* The same over bytes that come in pieces. hash_stream_new returns NULL when memory runs out; hash_stream_finish
- * gives the hash and frees the stream; hash_stream_free drops one unfinished (NULL is legal). */
+/* The same over bytes that come in pieces. hash_stream_new returns NULL when memory runs out;
+ * hash_stream_finish gives the hash and frees the stream; hash_stream_free drops one unfinished (NULL is
+ * legal). */
 struct hash_stream;
 struct hash_stream *hash_stream_new(void);
 void hash_stream_add(struct hash_stream *stream, const void *bytes, size_t size);

@@ -1,9 +1,9 @@
 /* record.h - the written form of what a store keeps: structs to bytes and back.
  *
- * Every record begins with u8 version; all numbers are little-endian, strings are u32 length and bytes. The layouts
- * are in store/README.md, so that another program can read them. Writers append to a struct buffer; readers check
- * every length before they allocate, put everything into the arena, and set *err for bytes that are no such
- * record. No function here touches LMDB. Thread safety: as the arguments.
+ * Every record begins with u8 version; all numbers are little-endian, strings are u32 length and bytes. The
+ * layouts are in store/README.md, so that another program can read them. Writers append to a struct buffer;
+ * readers check every length before they allocate, put everything into the arena, and set *err for bytes that
+ * are no such record. No function here touches LMDB. Thread safety: as the arguments.
  */
 #ifndef ANCHORAGE_RECORD_H
 #define ANCHORAGE_RECORD_H
@@ -31,15 +31,15 @@ struct source_record {
     enum container_status status; /* of this place: SKIPPED when its bytes could not be had */
     enum container_reason reason;
     const char *message; /* detail of a failure, or NULL */
-    const char *stem;    /* the name its resource has here when the format has no directory (address_stem of the
-                            path); NULL otherwise */
-    bool is_input;       /* named on the command line */
-    uint64_t bytes;      /* its length, as far as it is known */
+    const char *stem; /* the name its resource has here when the format has no directory (address_stem of the
+                         path); NULL otherwise */
+    bool is_input;    /* named on the command line */
+    uint64_t bytes;   /* its length, as far as it is known */
     /* Facts of the machine, not of the content; no digest sees them. */
-    int64_t mtime_ns;    /* of a plain file, for skipping it unread; 0 for members */
-    uint64_t run;        /* the run that saw it last */
-    uint32_t version;    /* of a plain file: of everything that made its outcome (pipeline/ingest.c), 0 for members;
-                            a file read by another version is read again */
+    int64_t mtime_ns; /* of a plain file, for skipping it unread; 0 for members */
+    uint64_t run;     /* the run that saw it last */
+    uint32_t version; /* of a plain file: of everything that made its outcome (pipeline/ingest.c), 0 for
+                         members; a file read by another version is read again */
     /* Of SOURCE_UNKNOWN, for the census. */
     const char *magic;  /* its first bytes as hex, or "" */
     const char *ending; /* ".txt" in lower case, or "" */
@@ -55,9 +55,9 @@ struct census_row {
 /* What is known of a content, wherever it lies. */
 struct container_record {
     uint64_t bytes;
-    uint32_t decoder_version; /* of the format's decoder, or of the extractor for archives */
-    struct container container; /* without resources (those are records of their own); textures, tags, error kept;
-                                   container.resource_count counts them */
+    uint32_t decoder_version;   /* of the format's decoder, or of the extractor for archives */
+    struct container container; /* without resources (those are records of their own); textures, tags, error
+                                   kept; container.resource_count counts them */
     uint32_t by_status[RESOURCE_STATUS_COUNT]; /* resources counted by status */
     /* Archives. */
     uint64_t member_count; /* files met in it, recognised or not */
@@ -67,24 +67,25 @@ struct container_record {
 
 struct resource_record {
     struct resource resource; /* mesh is NULL: see geometry */
-    uint32_t part_count;      /* elements of resource.parts; a writer may leave it 0 when resource.mesh tells */
-    struct hash geometry;     /* zero: none */
-    uint64_t geometry_bytes;  /* length of the canonical serialisation */
+    uint32_t part_count;  /* elements of resource.parts; a writer may leave it 0 when resource.mesh tells */
+    struct hash geometry; /* zero: none */
+    uint64_t geometry_bytes; /* length of the canonical serialisation */
 };
 
 struct run_record {
-    uint64_t id;          /* 1, 2, ... */
+    uint64_t id;                     /* 1, 2, ... */
     int64_t started_ns, finished_ns; /* since 1970; finished 0: interrupted, or still going */
-    const char *version;  /* of the program */
-    const char *arguments; /* the command line, one string */
+    const char *version;             /* of the program */
+    const char *arguments;           /* the command line, one string */
     uint64_t inputs, containers, resources, bytes_read, bytes_decoded;
     uint64_t skipped_unchanged; /* files not read, or contents not decoded, because the store had them */
     uint64_t by_status[RESOURCE_STATUS_COUNT]; /* of all resources live in the store at its end */
     int exit_status;
 };
 
-/* Writers return false when memory runs out (out->failed is set); readers for bytes that are no such record, with
- * *err saying where: a shorter or longer length, a number outside its enum, a string with a NUL inside. */
+/* Writers return false when memory runs out (out->failed is set); readers for bytes that are no such record,
+ * with *err saying where: a shorter or longer length, a number outside its enum, a string with a NUL inside.
+ */
 bool source_write(struct buffer *out, const struct source_record *record);
 bool source_read(const uint8_t *bytes, size_t size, struct arena *arena, struct source_record *record,
                  struct error *err);

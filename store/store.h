@@ -1,9 +1,9 @@
 /* store.h - the geometry store: LMDB behind typed records. store/README.md has the written layout.
  *
  * One writer at a time, in this process or another; readers always run beside it and see the last commit. A
- * transaction belongs to the thread that began it. Every value carries a checksum over its key and payload that is
- * verified on each read: a value that does not match is an error (ERROR_STORE), never data. What reads return
- * lives in the caller's arena.
+ * transaction belongs to the thread that began it. Every value carries a checksum over its key and payload
+ * that is verified on each read: a value that does not match is an error (ERROR_STORE), never data. What
+ * reads return lives in the caller's arena.
  */
 #ifndef ANCHORAGE_STORE_H
 #define ANCHORAGE_STORE_H
@@ -25,18 +25,24 @@ enum store_mode {
 
 /* Opens the store at `path` (a directory, or one file whose name ends in .mdb). `wait_lock`: wait for another
  * writer instead of failing; a failure names the holder's pid. An older or newer schema is refused with both
- * numbers. On failure *err is set and NULL returned. */
+ * numbers, a network file system with its name, what is no store with what it is. A process may open a store
+ * once at a time, and a child it forks must not use the handle; any number of threads may. On failure *err is
+ * set (ERROR_STORE, or ERROR_NOMEM) and NULL returned. */
 struct store *store_open(const char *path, enum store_mode mode, bool wait_lock, struct error *err);
 void store_close(struct store *store); /* NULL is legal */
 
-/* A read transaction sees one commit for its whole life. NULL with *err set on failure. */
+/* A read transaction sees one commit for its whole life, whichever thread uses it, one at a time. While it is
+ * open the pages it sees cannot be reused, so one that is kept through many commits makes the file grow. NULL
+ * with *err set on failure. */
 struct store_txn *store_begin_read(struct store *store, struct error *err);
-/* The map grows by itself when a commit needs it: store_write_* calls may be repeated by store_update. */
 void store_end_read(struct store_txn *txn); /* NULL is legal */
 
-/* Runs `change` in a write transaction and commits it. When the map is full it is aborted, the map grown and `change`
- * run again from the start, so it must not have effects of its own. False with *err set when `change` returns
- * false (nothing is committed) or the commit fails. */
+/* Runs `change` in a write transaction and commits it durably; `change` sees what it has written. When the
+ * map is full it is aborted, the map grown and `change` run again from the start, so it must not have effects
+ * of its own. The map starts with address space enough for any store; where ulimit -v denied that, growing
+ * fails with a message while this process has read transactions open. Threads take turns; not from inside
+ * `change`. False with *err set when `change` returns false (it has set *err; nothing is committed) or the
+ * commit fails. */
 bool store_update(struct store *store, bool (*change)(struct store_txn *txn, void *ctx, struct error *err),
                   void *ctx, struct error *err);
 
@@ -45,8 +51,8 @@ bool store_get_source(struct store_txn *txn, const struct hash *path_hash, struc
                       struct source_record *record, bool *found, struct error *err);
 bool store_get_container(struct store_txn *txn, const struct hash *container, struct arena *arena,
                          struct container_record *record, bool *found, struct error *err);
-bool store_get_resource(struct store_txn *txn, const struct hash *container, uint32_t index, struct arena *arena,
-                        struct resource_record *record, bool *found, struct error *err);
+bool store_get_resource(struct store_txn *txn, const struct hash *container, uint32_t index,
+                        struct arena *arena, struct resource_record *record, bool *found, struct error *err);
 bool store_has_container(struct store_txn *txn, const struct hash *container, uint32_t decoder_version,
                          bool *found, struct error *err);
 bool store_has_geometry(struct store_txn *txn, const struct hash *geometry, bool *found, struct error *err);
@@ -54,25 +60,27 @@ bool store_has_geometry(struct store_txn *txn, const struct hash *geometry, bool
 bool store_get_geometry(struct store_txn *txn, const struct hash *geometry, struct buffer *out, bool *found,
                         struct error *err);
 
-/* The places of a content: paths in byte order, so paths[0] is the `container` of JSON and the rest are `also`. */
-bool store_places(struct store_txn *txn, const struct hash *container, struct arena *arena, const char ***paths,
-                  size_t *count, struct error *err);
+/* The places of a content: paths in byte order, so paths[0] is the `container` of JSON and the rest are
+ * `also`. */
+bool store_places(struct store_txn *txn, const struct hash *container, struct arena *arena,
+                  const char ***paths, size_t *count, struct error *err);
 
 struct resource_key {
     struct hash container;
     uint32_t index;
 };
-/* Resources of that name (a directory's, or a file name less its ending), and those that share a geometry; sorted
- * by container hash, then index. */
+/* Resources of that name (a directory's, or a file name less its ending), and those that share a geometry;
+ * sorted by container hash, then index. */
 bool store_find_name(struct store_txn *txn, const char *name, struct arena *arena, struct resource_key **keys,
                      size_t *count, struct error *err);
 bool store_find_geometry(struct store_txn *txn, const struct hash *geometry, struct arena *arena,
                          struct resource_key **keys, size_t *count, struct error *err);
 
-/* Walks in key order. The callback returns false to stop; its records live until it returns. Only live contents,
- * those with a place, are walked. False only for an error. */
+/* Walks in key order. The callback returns false to stop; its records live until it returns. Only live
+ * contents, those with a place, are walked. False only for an error. */
 bool store_each_source(struct store_txn *txn,
-                       bool (*each)(const struct hash *path_hash, const struct source_record *record, void *ctx),
+                       bool (*each)(const struct hash *path_hash, const struct source_record *record,
+                                    void *ctx),
                        void *ctx, struct error *err);
 bool store_each_container(struct store_txn *txn,
                           bool (*each)(const struct hash *container, const struct container_record *record,
@@ -87,24 +95,29 @@ bool store_each_resource_of(struct store_txn *txn, const struct hash *container,
                             bool (*each)(const struct resource_key *key, const struct resource_record *record,
                                          void *ctx),
                             void *ctx, struct error *err);
-bool store_each_run(struct store_txn *txn, bool (*each)(const struct run_record *record, void *ctx), void *ctx,
-                    struct error *err);
+bool store_each_run(struct store_txn *txn, bool (*each)(const struct run_record *record, void *ctx),
+                    void *ctx, struct error *err);
 
 /* ---- writing, inside store_update ---- */
-/* Records a place: the source, the content's place set, its parent's member set, and for formats without a
- * directory the name its file name gives. Replaces what stood under the same path. */
+/* Records a place: the source, the content's place set, its parent's member set, and with a stem the name
+ * that it gives to nameless resources. Replaces what stood under the same path. The record of its content
+ * belongs into the same update, unless the store has it: a place without one is a problem to store_check. */
 bool store_put_source(struct store_txn *txn, const struct source_record *record, struct error *err);
-/* Removes members of `parent` that `run` has not seen, and their members in turn: what an archive held before it
- * changed. */
-bool store_drop_unseen(struct store_txn *txn, const struct hash *parent_path, uint64_t run, struct error *err);
-/* Replaces a content's record and its resources. resources[i] are written under their resource.index. */
+/* Removes members of `parent` that `run` has not seen, and their members in turn: what an archive held before
+ * it changed. */
+bool store_drop_unseen(struct store_txn *txn, const struct hash *parent_path, uint64_t run,
+                       struct error *err);
+/* Replaces a content's record and its resources. resources[i] are written under their resource.index; two of
+ * one index are an error. record->container.resource_count and by_status count them, which store_check
+ * compares. */
 bool store_put_container(struct store_txn *txn, const struct hash *container,
                          const struct container_record *record, const struct resource_record *resources,
                          size_t resource_count, struct error *err);
-/* Keeps an encoded geometry (codec.h) unless its key is there already, in which case the bytes are compared: other
- * bytes under one hash are an error. */
-bool store_put_geometry(struct store_txn *txn, const struct hash *geometry, const uint8_t *encoded, size_t size,
-                        struct error *err);
+/* Keeps an encoded geometry (codec.h) unless its key is there already, in which case the bytes are compared:
+ * other bytes under one hash are an error. That the hash is the one of its bytes is the caller's word. At
+ * most 4 GiB. */
+bool store_put_geometry(struct store_txn *txn, const struct hash *geometry, const uint8_t *encoded,
+                        size_t size, struct error *err);
 bool store_put_run(struct store_txn *txn, const struct run_record *record, struct error *err);
 /* The id the next run takes: one more than the greatest stored. */
 bool store_next_run(struct store_txn *txn, uint64_t *id, struct error *err);
@@ -115,15 +128,18 @@ struct store_problem {
     char key[80];         /* hex */
     char what[200];
 };
-/* Re-hashes every geometry, verifies every checksum and every reference in both directions. Calls `report` for each
- * problem. False only when the walk itself cannot go on (*err); *problems counts what was reported. */
-bool store_check(struct store *store, void (*report)(const struct store_problem *problem, void *ctx), void *ctx,
-                 uint64_t *problems, struct error *err);
-/* One hash over the logical content: live sources (without stat times and run numbers), containers, resources, the
- * geometry they name; independent of insertion order, codec, and history. */
+/* Re-hashes every geometry, verifies every checksum and every reference in both directions. Calls `report`
+ * for each problem. False only when the walk itself cannot go on (*err); *problems counts what was reported.
+ */
+bool store_check(struct store *store, void (*report)(const struct store_problem *problem, void *ctx),
+                 void *ctx, uint64_t *problems, struct error *err);
+/* One hash over the logical content: sources (without stat times, run numbers and outcome versions), live
+ * containers, resources, and through their hashes the geometry they name, which must be there; independent of
+ * insertion order, codec, and history. Outcomes of the machine (crashed, timed-out, quarantined) are left
+ * out. */
 bool store_digest(struct store *store, struct hash *digest, struct error *err);
 
-/* Sizes for `check` and `bench store`. */
+/* Sizes for `check` and `bench store`. Counts what is stored, contents without a place included. */
 struct store_stat {
     uint64_t sources, containers, resources, geometries, runs;
     uint64_t geometry_raw, geometry_encoded; /* bytes */

@@ -1,5 +1,5 @@
 /* pack.c - see pack.h */
-#include "pack.h"
+#include "tests/support/pack.h"
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -43,8 +43,8 @@ static void put_member(struct archive *archive, const struct pack_member *member
     archive_entry_free(entry);
 }
 
-void pack(struct buffer *out, const char *format, const char *filter, const char *options, const char *password,
-          const struct pack_member *members, size_t count)
+void pack(struct buffer *out, const char *format, const char *filter, const char *options,
+          const char *password, const struct pack_member *members, size_t count)
 {
     struct archive *archive = archive_write_new();
     must(archive, archive_write_set_format_by_name(archive, format));

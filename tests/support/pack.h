@@ -12,11 +12,11 @@ struct pack_member {
     bool directory;
 };
 
-/* Appends an archive of `format` ("zip", "pax", ...; libarchive's names) to `out`, through `filter` when that is not
- * NULL ("gzip", ...), with libarchive's `options` and, for zip's, a password, or NULL. Fails the test when this
- * libarchive cannot. Times are fixed, so that equal calls give equal bytes. */
-void pack(struct buffer *out, const char *format, const char *filter, const char *options, const char *password,
-          const struct pack_member *members, size_t count);
+/* Appends an archive of `format` ("zip", "pax", ...; libarchive's names) to `out`, through `filter` when that
+ * is not NULL ("gzip", ...), with libarchive's `options` and, for zip's, a password, or NULL. Fails the test
+ * when this libarchive cannot. Times are fixed, so that equal calls give equal bytes. */
+void pack(struct buffer *out, const char *format, const char *filter, const char *options,
+          const char *password, const struct pack_member *members, size_t count);
 
 /* One file, compressed alone. */
 void pack_lone(struct buffer *out, const char *filter, const void *bytes, size_t size);

@@ -1,0 +1,36 @@
+/* walk.h - the plain files behind a list of inputs, in a fixed order.
+ *
+ * Inputs come in the order given; a directory's entries in byte order of their names, each directory where
+ * its name stands. Symbolic links inside a directory are not followed, so there are no loops and nothing
+ * outside it; an input that is a link itself is followed. FIFOs, sockets and devices are never opened: inside
+ * a directory they do not count, as an input they are a failure. A walk belongs to one thread at a time.
+ */
+#ifndef ANCHORAGE_WALK_H
+#define ANCHORAGE_WALK_H
+
+#include "pipeline/feed.h"
+
+struct walk;
+
+struct walk_entry {
+    char *path; /* its address (pipeline/address.h); the caller's to free */
+    bool is_input;
+    uint64_t size;
+    int64_t mtime_ns;
+    struct failure failure; /* set: a file, directory or input that cannot be had */
+    int directory;          /* where walk_open_file opens it: a descriptor, or AT_FDCWD */
+    const char *name;       /* and under which name; both good until the next walk_next */
+};
+
+/* The inputs must outlive the walk. NULL when memory runs out. */
+struct walk *walk_new(const char *const *inputs, size_t count);
+/* 1 with *entry filled, 0 at the end, -1 when memory runs out. */
+int walk_next(struct walk *walk, struct walk_entry *entry);
+void walk_free(struct walk *walk); /* NULL is legal */
+
+/* Opens the entry's file for reading, never anything but a regular file; -1 with *failure set. */
+int walk_open_file(const struct walk_entry *entry, struct failure *failure);
+/* The same for any path; links are followed. */
+int walk_open_path(const char *path, struct failure *failure);
+
+#endif

@@ -1,0 +1,765 @@
+/* record.c - see record.h; the layouts are in store/README.md, "Records", field by field in this order. */
+#include "store/record.h"
+
+#include <string.h>
+
+#include "formats/reader.h"
+
+#define RECORD_VERSION 1
+#define STRING_NULL    UINT32_MAX /* the length of a string that is not there */
+/* The least bytes an element takes, so that a count is checked before memory is taken for it. */
+#define STRING_LEAST   4
+#define ERROR_LEAST    (1 + 8 + STRING_LEAST)
+#define CENSUS_LEAST   (2 * STRING_LEAST + 16)
+#define TEXTURE_SIZE   (6 * 4 + 3 + 4 * 8)
+#define TEXTURE_LEAST  (TEXTURE_SIZE + STRING_LEAST + ERROR_LEAST)
+#define TAG_LEAST      (8 + 4)
+#define PART_LEAST     (3 * STRING_LEAST + 3 * 4 + 2)
+#define LOD_LEAST      (4 + 2 + 2 * 4 + 4)
+#define MATERIAL_LEAST (STRING_LEAST + 4 + 1 + 4)
+#define TAGGED_LEAST   (4 + STRING_LEAST)
+#define ELEMENT_LEAST  (2 + 2 + 4 + 1)
+#define MARKER_LEAST   (6 * 4 + 2 * 4)
+#define DRAW_LEAST     8
+#define BUFFER_LEAST   (2 * 8 + 3 * 4)
+
+/* ---- writing ---- */
+
+static void write_number(struct buffer *out, uint64_t value, unsigned bytes)
+{
+    uint8_t *room = buffer_extend(out, bytes);
+    for (unsigned i = 0; room && i < bytes; i++)
+        room[i] = (uint8_t)(value >> (8 * i));
+}
+
+static void write_u8(struct buffer *out, uint64_t value)
+{
+    write_number(out, value, 1);
+}
+
+static void write_u16(struct buffer *out, uint64_t value)
+{
+    write_number(out, value, 2);
+}
+
+static void write_u32(struct buffer *out, uint64_t value)
+{
+    write_number(out, value, 4);
+}
+
+static void write_u64(struct buffer *out, uint64_t value)
+{
+    write_number(out, value, 8);
+}
+
+static void write_f32(struct buffer *out, float value)
+{
+    write_u32(out, bits_of_float(value));
+}
+
+static void write_f64(struct buffer *out, double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    write_u64(out, bits);
+}
+
+static void write_string(struct buffer *out, const char *text)
+{
+    if (!text) {
+        write_u32(out, STRING_NULL);
+        return;
+    }
+    size_t length = strlen(text);
+    write_u32(out, length);
+    buffer_append(out, text, length);
+}
+
+static void write_hash(struct buffer *out, const struct hash *hash)
+{
+    buffer_append(out, hash->bytes, HASH_SIZE);
+}
+
+/* An error that is not set carries no offset and no words, whatever its memory holds. */
+static void write_error(struct buffer *out, const struct error *error)
+{
+    bool set = error->code != ERROR_NONE;
+    write_u8(out, error->code);
+    write_u64(out, set ? error->offset : ERROR_NO_OFFSET);
+    write_string(out, set ? error->msg : "");
+}
+
+static void write_statuses(struct buffer *out, const uint32_t counts[RESOURCE_STATUS_COUNT])
+{
+    write_u32(out, RESOURCE_STATUS_COUNT);
+    for (unsigned i = 0; i < RESOURCE_STATUS_COUNT; i++)
+        write_u32(out, counts[i]);
+}
+
+/* ---- reading ---- */
+
+static uint64_t read_u64(struct reader *r, const char *what)
+{
+    uint64_t low = reader_u32le(r, what);
+    return low | (uint64_t)reader_u32le(r, what) << 32;
+}
+
+static double read_f64(struct reader *r, const char *what)
+{
+    uint64_t bits = read_u64(r, what);
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* A number below `limit`, as the enums and counts of a known size are. */
+static unsigned read_below(struct reader *r, unsigned limit, const char *what)
+{
+    unsigned value = reader_u8(r, what);
+    if (reader_ok(r) && value >= limit)
+        reader_fail(r, ERROR_RANGE, "%s is %u of %u known", what, value, limit);
+    return reader_ok(r) ? value : 0;
+}
+
+static bool read_bool(struct reader *r, const char *what)
+{
+    return read_below(r, 2, what) == 1;
+}
+
+/* A count of elements of at least `least` bytes each, which are proven to be able to follow. */
+static uint32_t read_count(struct reader *r, size_t least, const char *what)
+{
+    uint32_t count = reader_u32le(r, what);
+    if (reader_ok(r) && count > reader_left(r) / least)
+        reader_fail(r, ERROR_TRUNCATED, "%u x %s, %zu bytes are left", count, what, reader_left(r));
+    return reader_ok(r) ? count : 0;
+}
+
+static void *read_room(struct reader *r, struct arena *arena, size_t count, size_t size)
+{
+    void *room = count && reader_ok(r) ? arena_array(arena, count, size) : NULL;
+    if (count && reader_ok(r) && !room)
+        reader_fail(r, ERROR_NOMEM, "out of memory");
+    return room;
+}
+
+static const char *read_string(struct reader *r, struct arena *arena, const char *what)
+{
+    uint32_t length = reader_u32le(r, what);
+    if (!reader_ok(r) || length == STRING_NULL)
+        return NULL;
+    const uint8_t *bytes = reader_bytes(r, length, what);
+    if (!bytes)
+        return NULL;
+    if (length && memchr(bytes, 0, length)) {
+        reader_fail(r, ERROR_MALFORMED, "%s: a NUL inside", what);
+        return NULL;
+    }
+    const char *text = arena_copy(arena, bytes, length);
+    if (!text)
+        reader_fail(r, ERROR_NOMEM, "out of memory");
+    return text;
+}
+
+/* A string that is always there. */
+static const char *read_text(struct reader *r, struct arena *arena, const char *what)
+{
+    const char *text = read_string(r, arena, what);
+    if (reader_ok(r) && !text)
+        reader_fail(r, ERROR_MALFORMED, "%s is missing", what);
+    return text;
+}
+
+static struct hash read_hash(struct reader *r, const char *what)
+{
+    struct hash hash = {{0}};
+    const uint8_t *bytes = reader_bytes(r, HASH_SIZE, what);
+    if (bytes)
+        memcpy(hash.bytes, bytes, HASH_SIZE);
+    return hash;
+}
+
+static void read_error(struct reader *r, struct error *error)
+{
+    error->code = read_below(r, ERROR_USAGE + 1, "error code");
+    error->offset = read_u64(r, "error offset");
+    uint32_t length = reader_u32le(r, "error message");
+    const uint8_t *text = reader_bytes(r, length, "error message");
+    if (text && length >= sizeof error->msg)
+        reader_fail(r, ERROR_RANGE, "an error message of %u bytes", length);
+    else if (text)
+        memcpy(error->msg, text, length);
+}
+
+static void read_statuses(struct reader *r, uint32_t counts[RESOURCE_STATUS_COUNT])
+{
+    uint32_t count = reader_u32le(r, "count of statuses");
+    if (reader_ok(r) && count != RESOURCE_STATUS_COUNT)
+        reader_fail(r, ERROR_RANGE, "counts of %u statuses of %d known", count, RESOURCE_STATUS_COUNT);
+    for (unsigned i = 0; i < RESOURCE_STATUS_COUNT; i++)
+        counts[i] = reader_u32le(r, "count of a status");
+}
+
+static void read_version(struct reader *r)
+{
+    unsigned version = reader_u8(r, "version");
+    if (reader_ok(r) && version != RECORD_VERSION)
+        reader_fail(r, ERROR_UNSUPPORTED, "version %u, this program reads %d", version, RECORD_VERSION);
+}
+
+/* Every byte of a record has a meaning, so what is left over is no record. */
+static bool read_end(struct reader *r)
+{
+    if (reader_ok(r) && reader_left(r))
+        reader_fail(r, ERROR_MALFORMED, "%zu bytes behind its end", reader_left(r));
+    return reader_ok(r);
+}
+
+/* ---- sources ---- */
+
+bool source_write(struct buffer *out, const struct source_record *record)
+{
+    write_u8(out, RECORD_VERSION);
+    write_u8(out, record->kind);
+    write_u8(out, record->format);
+    write_u8(out, record->status);
+    write_u8(out, record->reason);
+    write_u8(out, record->is_input);
+    write_hash(out, &record->parent);
+    write_hash(out, &record->container);
+    write_u64(out, record->bytes);
+    write_u64(out, (uint64_t)record->mtime_ns);
+    write_u64(out, record->run);
+    write_u32(out, record->version);
+    write_string(out, record->path);
+    write_string(out, record->stem);
+    write_string(out, record->message);
+    write_string(out, record->magic ? record->magic : "");
+    write_string(out, record->ending ? record->ending : "");
+    return !out->failed;
+}
+
+bool source_read(const uint8_t *bytes, size_t size, struct arena *arena, struct source_record *record,
+                 struct error *err)
+{
+    struct reader r = reader_make(bytes, size, 0, "source record", err);
+    *record = (struct source_record){0};
+    read_version(&r);
+    record->kind = read_below(&r, SOURCE_DIRECTORY + 1, "kind");
+    if (reader_ok(&r) && record->kind < SOURCE_CONTAINER)
+        reader_fail(&r, ERROR_RANGE, "kind 0");
+    record->format = read_below(&r, FORMAT_COUNT, "format");
+    record->status = read_below(&r, CONTAINER_SKIPPED + 1, "status");
+    record->reason = read_below(&r, CONTAINER_REASON_COUNT, "reason");
+    record->is_input = read_bool(&r, "is_input");
+    record->parent = read_hash(&r, "parent");
+    record->container = read_hash(&r, "container");
+    record->bytes = read_u64(&r, "bytes");
+    record->mtime_ns = (int64_t)read_u64(&r, "mtime");
+    record->run = read_u64(&r, "run");
+    record->version = reader_u32le(&r, "outcome version");
+    record->path = read_text(&r, arena, "path");
+    record->stem = read_string(&r, arena, "stem");
+    record->message = read_string(&r, arena, "message");
+    record->magic = read_text(&r, arena, "magic");
+    record->ending = read_text(&r, arena, "ending");
+    return read_end(&r);
+}
+
+/* ---- containers ---- */
+
+static void write_textures(struct buffer *out, const struct container *container)
+{
+    write_u32(out, container->texture_count);
+    for (uint32_t i = 0; i < container->texture_count; i++) {
+        const struct texture *texture = &container->textures[i];
+        write_u32(out, texture->index);
+        write_u32(out, texture->width);
+        write_u32(out, texture->height);
+        write_u32(out, texture->depth);
+        write_u32(out, texture->format);
+        write_u32(out, texture->dimension);
+        write_u8(out, texture->valid);
+        write_u8(out, texture->tiled);
+        write_u8(out, texture->contested);
+        write_u64(out, texture->base_offset);
+        write_u64(out, texture->base_size);
+        write_u64(out, texture->mip_offset);
+        write_u64(out, texture->mip_size);
+        write_string(out, texture->name);
+        write_error(out, &texture->error);
+    }
+}
+
+static void read_textures(struct reader *r, struct arena *arena, struct container *container)
+{
+    uint32_t count = read_count(r, TEXTURE_LEAST, "textures");
+    container->textures = read_room(r, arena, count, sizeof *container->textures);
+    for (uint32_t i = 0; i < count && reader_ok(r); i++) {
+        struct texture *texture = &container->textures[i];
+        texture->index = reader_u32le(r, "texture index");
+        texture->width = reader_u32le(r, "width");
+        texture->height = reader_u32le(r, "height");
+        texture->depth = reader_u32le(r, "depth");
+        texture->format = reader_u32le(r, "texture format");
+        texture->dimension = reader_u32le(r, "dimension");
+        texture->valid = read_bool(r, "valid");
+        texture->tiled = read_bool(r, "tiled");
+        texture->contested = read_bool(r, "contested");
+        texture->base_offset = read_u64(r, "base offset");
+        texture->base_size = read_u64(r, "base size");
+        texture->mip_offset = read_u64(r, "mip offset");
+        texture->mip_size = read_u64(r, "mip size");
+        texture->name = read_string(r, arena, "texture name");
+        read_error(r, &texture->error);
+    }
+    container->texture_count = count;
+}
+
+static void write_tag_counts(struct buffer *out, const struct container *container)
+{
+    write_u32(out, container->tag_count_count);
+    for (uint32_t i = 0; i < container->tag_count_count; i++) {
+        buffer_append(out, container->tag_counts[i].tag, sizeof container->tag_counts[i].tag);
+        write_u32(out, container->tag_counts[i].count);
+    }
+}
+
+static void read_tag_counts(struct reader *r, struct arena *arena, struct container *container)
+{
+    uint32_t count = read_count(r, TAG_LEAST, "tags");
+    container->tag_counts = read_room(r, arena, count, sizeof *container->tag_counts);
+    for (uint32_t i = 0; i < count && reader_ok(r); i++) {
+        struct tag_count *tag = &container->tag_counts[i];
+        const uint8_t *text = reader_bytes(r, sizeof tag->tag, "tag");
+        if (text)
+            memcpy(tag->tag, text, sizeof tag->tag);
+        if (reader_ok(r) && tag->tag[sizeof tag->tag - 1] != '\0')
+            reader_fail(r, ERROR_MALFORMED, "a tag without its end");
+        tag->count = reader_u32le(r, "count of a tag");
+    }
+    container->tag_count_count = count;
+}
+
+static void write_census(struct buffer *out, const struct container_record *record)
+{
+    write_u32(out, record->census_count);
+    for (uint32_t i = 0; i < record->census_count; i++) {
+        write_string(out, record->census[i].magic ? record->census[i].magic : "");
+        write_string(out, record->census[i].ending ? record->census[i].ending : "");
+        write_u64(out, record->census[i].count);
+        write_u64(out, record->census[i].bytes);
+    }
+}
+
+static void read_census(struct reader *r, struct arena *arena, struct container_record *record)
+{
+    uint32_t count = read_count(r, CENSUS_LEAST, "census rows");
+    record->census = read_room(r, arena, count, sizeof *record->census);
+    for (uint32_t i = 0; i < count && reader_ok(r); i++) {
+        record->census[i].magic = read_text(r, arena, "magic");
+        record->census[i].ending = read_text(r, arena, "ending");
+        record->census[i].count = read_u64(r, "count");
+        record->census[i].bytes = read_u64(r, "bytes");
+    }
+    record->census_count = count;
+}
+
+bool container_write(struct buffer *out, const struct container_record *record)
+{
+    const struct container *container = &record->container;
+    write_u8(out, RECORD_VERSION);
+    write_u32(out, record->decoder_version);
+    write_u8(out, container->format);
+    write_u8(out, container->status);
+    write_u8(out, container->reason);
+    write_u32(out, container->flags);
+    write_u64(out, record->bytes);
+    write_u64(out, container->data_offset);
+    write_u64(out, container->data_size);
+    write_u32(out, container->resource_count);
+    write_u64(out, record->member_count);
+    write_statuses(out, record->by_status);
+    write_error(out, &container->error);
+    write_textures(out, container);
+    write_tag_counts(out, container);
+    write_census(out, record);
+    return !out->failed;
+}
+
+bool container_read(const uint8_t *bytes, size_t size, struct arena *arena, struct container_record *record,
+                    struct error *err)
+{
+    struct reader r = reader_make(bytes, size, 0, "container record", err);
+    *record = (struct container_record){0};
+    struct container *container = &record->container;
+    read_version(&r);
+    record->decoder_version = reader_u32le(&r, "decoder version");
+    container->format = read_below(&r, FORMAT_COUNT, "format");
+    container->status = read_below(&r, CONTAINER_SKIPPED + 1, "status");
+    container->reason = read_below(&r, CONTAINER_REASON_COUNT, "reason");
+    container->flags = reader_u32le(&r, "flags");
+    record->bytes = read_u64(&r, "bytes");
+    container->data_offset = read_u64(&r, "data offset");
+    container->data_size = read_u64(&r, "data size");
+    container->resource_count = reader_u32le(&r, "resource count");
+    record->member_count = read_u64(&r, "member count");
+    read_statuses(&r, record->by_status);
+    read_error(&r, &container->error);
+    read_textures(&r, arena, container);
+    read_tag_counts(&r, arena, container);
+    read_census(&r, arena, record);
+    return read_end(&r);
+}
+
+bool container_peek_version(const uint8_t *bytes, size_t size, uint32_t *decoder_version)
+{
+    if (size < 5 || bytes[0] != RECORD_VERSION)
+        return false;
+    *decoder_version = load_u32le(bytes + 1);
+    return true;
+}
+
+/* ---- resources ---- */
+
+/* How many parts the record has something to say about. */
+static uint32_t parts_of(const struct resource_record *record)
+{
+    const struct resource *resource = &record->resource;
+    if (!resource->parts)
+        return 0;
+    return record->part_count || !resource->mesh ? record->part_count : resource->mesh->part_count;
+}
+
+static void write_parts(struct buffer *out, const struct resource_record *record)
+{
+    uint32_t count = parts_of(record);
+    write_u32(out, count);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct part_info *part = &record->resource.parts[i];
+        write_string(out, part->material);
+        write_string(out, part->back_material);
+        write_string(out, part->special);
+        write_u32(out, part->object);
+        write_u32(out, part->lod);
+        write_u32(out, part->patch);
+        write_u8(out, part->faceted);
+        write_u8(out, part->decal);
+    }
+}
+
+static void read_parts(struct reader *r, struct arena *arena, struct resource_record *record)
+{
+    uint32_t count = read_count(r, PART_LEAST, "parts");
+    struct part_info *parts = read_room(r, arena, count, sizeof *parts);
+    for (uint32_t i = 0; i < count && reader_ok(r); i++) {
+        parts[i].material = read_string(r, arena, "material");
+        parts[i].back_material = read_string(r, arena, "back material");
+        parts[i].special = read_string(r, arena, "special");
+        parts[i].object = reader_u32le(r, "object of a part");
+        parts[i].lod = reader_u32le(r, "lod of a part");
+        parts[i].patch = reader_u32le(r, "patch");
+        parts[i].faceted = read_bool(r, "faceted");
+        parts[i].decal = read_bool(r, "decal");
+    }
+    record->resource.parts = parts;
+    record->part_count = count;
+}
+
+static void write_objects(struct buffer *out, const struct resource *resource)
+{
+    write_u32(out, resource->object_count);
+    for (uint32_t i = 0; i < resource->object_count; i++)
+        write_string(out, resource->objects[i].name);
+    write_u32(out, resource->lod_count);
+    for (uint32_t i = 0; i < resource->lod_count; i++) {
+        const struct lod_info *lod = &resource->lods[i];
+        write_u32(out, lod->object);
+        write_u8(out, lod->implicit);
+        write_u8(out, lod->has_distance);
+        write_f32(out, lod->in);
+        write_f32(out, lod->out);
+        write_u32(out, lod->triangles);
+    }
+}
+
+static void read_objects(struct reader *r, struct arena *arena, struct resource *resource)
+{
+    uint32_t count = read_count(r, STRING_LEAST, "objects");
+    resource->objects = read_room(r, arena, count, sizeof *resource->objects);
+    for (uint32_t i = 0; i < count && reader_ok(r); i++)
+        resource->objects[i].name = read_string(r, arena, "object name");
+    resource->object_count = count;
+    count = read_count(r, LOD_LEAST, "lods");
+    resource->lods = read_room(r, arena, count, sizeof *resource->lods);
+    for (uint32_t i = 0; i < count && reader_ok(r); i++) {
+        struct lod_info *lod = &resource->lods[i];
+        lod->object = reader_u32le(r, "object of a lod");
+        lod->implicit = read_bool(r, "implicit");
+        lod->has_distance = read_bool(r, "has_distance");
+        lod->in = reader_f32le(r, "in");
+        lod->out = reader_f32le(r, "out");
+        lod->triangles = reader_u32le(r, "triangles of a lod");
+    }
+    resource->lod_count = count;
+}
+
+static void write_materials(struct buffer *out, const struct resource *resource)
+{
+    write_u32(out, resource->material_count);
+    for (uint32_t i = 0; i < resource->material_count; i++) {
+        const struct material_info *material = &resource->materials[i];
+        write_string(out, material->name);
+        write_u32(out, material->tag);
+        write_u8(out, material->inferred);
+        write_u32(out, material->string_count);
+        for (uint32_t k = 0; k < material->string_count; k++) {
+            write_u32(out, material->strings[k].tag);
+            write_string(out, material->strings[k].text);
+        }
+    }
+    write_u32(out, resource->node_count);
+    for (uint32_t i = 0; i < resource->node_count; i++)
+        write_string(out, resource->nodes[i]);
+}
+
+static void read_material(struct reader *r, struct arena *arena, struct material_info *material)
+{
+    material->name = read_string(r, arena, "material name");
+    material->tag = reader_u32le(r, "material tag");
+    material->inferred = read_bool(r, "inferred");
+    uint32_t count = read_count(r, TAGGED_LEAST, "strings of a material");
+    material->strings = read_room(r, arena, count, sizeof *material->strings);
+    for (uint32_t k = 0; k < count && reader_ok(r); k++) {
+        material->strings[k].tag = reader_u32le(r, "string tag");
+        material->strings[k].text = read_string(r, arena, "string");
+    }
+    material->string_count = count;
+}
+
+static void read_materials(struct reader *r, struct arena *arena, struct resource *resource)
+{
+    uint32_t count = read_count(r, MATERIAL_LEAST, "materials");
+    resource->materials = read_room(r, arena, count, sizeof *resource->materials);
+    for (uint32_t i = 0; i < count && reader_ok(r); i++)
+        read_material(r, arena, &resource->materials[i]);
+    resource->material_count = count;
+    count = read_count(r, STRING_LEAST, "nodes");
+    resource->nodes = read_room(r, arena, count, sizeof *resource->nodes);
+    for (uint32_t i = 0; i < count && reader_ok(r); i++)
+        resource->nodes[i] = read_string(r, arena, "node");
+    resource->node_count = count;
+}
+
+static void write_marker(struct buffer *out, const struct xbg7_marker *marker)
+{
+    write_u32(out, marker->offset);
+    write_u32(out, marker->vertex_count);
+    write_u32(out, marker->index_count);
+    write_u32(out, marker->fetch0);
+    write_u32(out, marker->fetch1);
+    write_u32(out, marker->stride);
+    write_u32(out, marker->element_count);
+    for (uint32_t i = 0; i < marker->element_count; i++) {
+        const struct vertex_element *element = &marker->elements[i];
+        write_u16(out, element->offset);
+        write_u8(out, element->usage);
+        write_u8(out, element->usage_index);
+        write_u32(out, element->format);
+        write_u8(out, element->size);
+    }
+    write_u32(out, marker->draw_count);
+    for (uint32_t i = 0; i < marker->draw_count; i++) {
+        write_u32(out, marker->draws[i].vertex_count);
+        write_u32(out, marker->draws[i].index_count);
+    }
+}
+
+static void read_marker(struct reader *r, struct arena *arena, struct xbg7_marker *marker)
+{
+    marker->offset = reader_u32le(r, "marker offset");
+    marker->vertex_count = reader_u32le(r, "vertex count");
+    marker->index_count = reader_u32le(r, "index count");
+    marker->fetch0 = reader_u32le(r, "fetch word 0");
+    marker->fetch1 = reader_u32le(r, "fetch word 1");
+    marker->stride = reader_u32le(r, "stride");
+    uint32_t count = read_count(r, ELEMENT_LEAST, "elements");
+    marker->elements = read_room(r, arena, count, sizeof *marker->elements);
+    for (uint32_t i = 0; i < count && reader_ok(r); i++) {
+        struct vertex_element *element = &marker->elements[i];
+        element->offset = reader_u16le(r, "element offset");
+        element->usage = reader_u8(r, "usage");
+        element->usage_index = reader_u8(r, "usage index");
+        element->format = reader_u32le(r, "element format");
+        element->size = reader_u8(r, "element size");
+    }
+    marker->element_count = count;
+    count = read_count(r, DRAW_LEAST, "draws");
+    marker->draws = read_room(r, arena, count, sizeof *marker->draws);
+    for (uint32_t i = 0; i < count && reader_ok(r); i++) {
+        marker->draws[i].vertex_count = reader_u32le(r, "vertices of a draw");
+        marker->draws[i].index_count = reader_u32le(r, "indices of a draw");
+    }
+    marker->draw_count = count;
+}
+
+static void write_placement(struct buffer *out, const struct resource *resource)
+{
+    write_u32(out, resource->marker_count);
+    for (uint32_t i = 0; i < resource->marker_count; i++)
+        write_marker(out, &resource->markers[i]);
+    write_u32(out, resource->buffer_count);
+    for (uint32_t i = 0; i < resource->buffer_count; i++) {
+        const struct buffer_place *place = &resource->buffers[i];
+        write_u64(out, place->index_offset);
+        write_u64(out, place->vertex_offset);
+        write_u32(out, place->index_count);
+        write_u32(out, place->vertex_count);
+        write_u32(out, place->stride);
+    }
+}
+
+static void read_placement(struct reader *r, struct arena *arena, struct resource *resource)
+{
+    uint32_t count = read_count(r, MARKER_LEAST, "markers");
+    resource->markers = read_room(r, arena, count, sizeof *resource->markers);
+    for (uint32_t i = 0; i < count && reader_ok(r); i++)
+        read_marker(r, arena, &resource->markers[i]);
+    resource->marker_count = count;
+    count = read_count(r, BUFFER_LEAST, "buffers");
+    resource->buffers = read_room(r, arena, count, sizeof *resource->buffers);
+    for (uint32_t i = 0; i < count && reader_ok(r); i++) {
+        struct buffer_place *place = &resource->buffers[i];
+        place->index_offset = read_u64(r, "index offset");
+        place->vertex_offset = read_u64(r, "vertex offset");
+        place->index_count = reader_u32le(r, "index count");
+        place->vertex_count = reader_u32le(r, "vertex count");
+        place->stride = reader_u32le(r, "stride");
+    }
+    resource->buffer_count = count;
+}
+
+bool resource_write(struct buffer *out, const struct resource_record *record)
+{
+    const struct resource *resource = &record->resource;
+    write_u8(out, RECORD_VERSION);
+    write_u8(out, resource->format);
+    write_u8(out, resource->status);
+    write_u8(out, resource->reason);
+    write_u32(out, resource->index);
+    write_u32(out, resource->flags);
+    write_u32(out, resource->vertices);
+    write_u32(out, resource->triangles);
+    write_f64(out, resource->score);
+    write_f64(out, resource->margin);
+    write_hash(out, &record->geometry);
+    write_u64(out, record->geometry_bytes);
+    write_u8(out, resource->bounds.valid);
+    for (unsigned i = 0; i < 6; i++)
+        write_f32(out, i < 3 ? resource->bounds.min[i] : resource->bounds.max[i - 3]);
+    write_string(out, resource->name);
+    write_string(out, resource->variant);
+    write_error(out, &resource->error);
+    write_parts(out, record);
+    write_objects(out, resource);
+    write_materials(out, resource);
+    write_placement(out, resource);
+    return !out->failed;
+}
+
+/* A part names an object and a lod, a lod an object: what uses a record may follow them without looking. */
+static void check_references(struct reader *r, const struct resource_record *record)
+{
+    const struct resource *resource = &record->resource;
+    bool sound = true;
+    for (uint32_t i = 0; i < record->part_count; i++)
+        sound &= (resource->parts[i].object < resource->object_count || resource->parts[i].object == 0) &&
+                 (resource->parts[i].lod < resource->lod_count || resource->parts[i].lod == 0);
+    for (uint32_t i = 0; i < resource->lod_count; i++)
+        sound &= resource->lods[i].object < resource->object_count || resource->lods[i].object == 0;
+    if (!sound)
+        reader_fail(r, ERROR_RANGE, "a part or lod names an object or lod that is not there");
+}
+
+bool resource_read(const uint8_t *bytes, size_t size, struct arena *arena, struct resource_record *record,
+                   struct error *err)
+{
+    struct reader r = reader_make(bytes, size, 0, "resource record", err);
+    *record = (struct resource_record){0};
+    struct resource *resource = &record->resource;
+    read_version(&r);
+    resource->format = read_below(&r, FORMAT_COUNT, "format");
+    resource->status = read_below(&r, RESOURCE_STATUS_COUNT, "status");
+    resource->reason = read_below(&r, DECLINE_REASON_COUNT, "reason");
+    resource->index = reader_u32le(&r, "index");
+    resource->flags = reader_u32le(&r, "flags");
+    resource->vertices = reader_u32le(&r, "vertices");
+    resource->triangles = reader_u32le(&r, "triangles");
+    resource->score = read_f64(&r, "score");
+    resource->margin = read_f64(&r, "margin");
+    record->geometry = read_hash(&r, "geometry");
+    record->geometry_bytes = read_u64(&r, "geometry bytes");
+    resource->bounds.valid = read_bool(&r, "bounds");
+    for (unsigned i = 0; i < 6; i++)
+        *(i < 3 ? &resource->bounds.min[i] : &resource->bounds.max[i - 3]) = reader_f32le(&r, "bounds");
+    resource->name = read_string(&r, arena, "name");
+    resource->variant = read_string(&r, arena, "variant");
+    read_error(&r, &resource->error);
+    read_parts(&r, arena, record);
+    read_objects(&r, arena, resource);
+    read_materials(&r, arena, resource);
+    read_placement(&r, arena, resource);
+    if (!read_end(&r))
+        return false;
+    check_references(&r, record);
+    return reader_ok(&r);
+}
+
+/* ---- runs ---- */
+
+bool run_write(struct buffer *out, const struct run_record *record)
+{
+    write_u8(out, RECORD_VERSION);
+    write_u64(out, record->id);
+    write_u64(out, (uint64_t)record->started_ns);
+    write_u64(out, (uint64_t)record->finished_ns);
+    write_u64(out, record->inputs);
+    write_u64(out, record->containers);
+    write_u64(out, record->resources);
+    write_u64(out, record->bytes_read);
+    write_u64(out, record->bytes_decoded);
+    write_u64(out, record->skipped_unchanged);
+    write_u32(out, (uint32_t)record->exit_status);
+    write_u32(out, RESOURCE_STATUS_COUNT);
+    for (unsigned i = 0; i < RESOURCE_STATUS_COUNT; i++)
+        write_u64(out, record->by_status[i]);
+    write_string(out, record->version ? record->version : "");
+    write_string(out, record->arguments ? record->arguments : "");
+    return !out->failed;
+}
+
+bool run_read(const uint8_t *bytes, size_t size, struct arena *arena, struct run_record *record,
+              struct error *err)
+{
+    struct reader r = reader_make(bytes, size, 0, "run record", err);
+    *record = (struct run_record){0};
+    read_version(&r);
+    record->id = read_u64(&r, "id");
+    record->started_ns = (int64_t)read_u64(&r, "start");
+    record->finished_ns = (int64_t)read_u64(&r, "finish");
+    record->inputs = read_u64(&r, "inputs");
+    record->containers = read_u64(&r, "containers");
+    record->resources = read_u64(&r, "resources");
+    record->bytes_read = read_u64(&r, "bytes read");
+    record->bytes_decoded = read_u64(&r, "bytes decoded");
+    record->skipped_unchanged = read_u64(&r, "skipped");
+    record->exit_status = reader_i32le(&r, "exit status");
+    uint32_t count = reader_u32le(&r, "count of statuses");
+    if (reader_ok(&r) && count != RESOURCE_STATUS_COUNT)
+        reader_fail(&r, ERROR_RANGE, "counts of %u statuses of %d known", count, RESOURCE_STATUS_COUNT);
+    for (unsigned i = 0; i < RESOURCE_STATUS_COUNT; i++)
+        record->by_status[i] = read_u64(&r, "count of a status");
+    record->version = read_text(&r, arena, "program version");
+    record->arguments = read_text(&r, arena, "arguments");
+    return read_end(&r);
+}

@@ -1,0 +1,150 @@
+/* store_internal.h - what the files of the store share. Nothing outside store/ includes it, except its tests.
+ *
+ * store.c opens, locks and commits; store_value.c keeps checksums and dup sets; store_read.c, store_write.c
+ * and check.c are written on those.
+ */
+#ifndef ANCHORAGE_STORE_INTERNAL_H
+#define ANCHORAGE_STORE_INTERNAL_H
+
+#include <lmdb.h>
+#include <pthread.h>
+#include <sys/types.h>
+
+#include "formats/reader.h"
+#include "store/store.h"
+
+/* The databases, in the order of store/README.md. "Set" marks those of DUPSORT: a key has a sorted set of
+ * values, which are references without a checksum; every reference can be told from what it names. */
+enum store_db {
+    DB_META,
+    DB_SOURCES,    /* path hash -> source record */
+    DB_PLACES,     /* set: container hash -> path hashes */
+    DB_MEMBERS,    /* set: parent's path hash -> path hashes */
+    DB_STEMS,      /* set: hash of a stem -> path hashes */
+    DB_CONTAINERS, /* container hash -> container record */
+    DB_RESOURCES,  /* container hash, u32 BE index -> resource record */
+    DB_NAMES,      /* set: hash of a name -> resource keys */
+    DB_GEOMETRY,   /* geometry hash -> encoded geometry */
+    DB_USES,       /* set: geometry hash -> resource keys */
+    DB_RUNS,       /* u64 BE -> run record */
+    DB_COUNT
+};
+
+#define CHECKSUM_SIZE     8
+#define RESOURCE_KEY_SIZE (HASH_SIZE + 4)
+/* Address space for the map, not memory and not disk: more than a store grows to, so that the map is almost
+ * never made anew. Where a process may not have that much, the half is tried, and so on. */
+#define STORE_MAP_RESERVE ((size_t)1 << 40)
+#define STORE_MAP_LEAST   ((size_t)64 << 20)
+
+struct store {
+    char *path;
+    MDB_env *env;
+    MDB_dbi dbi[DB_COUNT];
+    int lock_fd; /* of the writer's lock; -1 for readers */
+    bool writer, registered;
+    dev_t device; /* of the data file: a process opens a store once */
+    ino_t inode;
+    struct store *next;
+    pthread_mutex_t update; /* held by store_update */
+    pthread_mutex_t mutex;  /* guards `readers` and the map's place */
+    unsigned readers;       /* open read transactions of this process: the map may not move under them */
+};
+
+struct store_txn {
+    struct store *store;
+    MDB_txn *txn;
+    bool map_full;                   /* a write failed for that alone: store_update tries again */
+    struct buffer scratch;           /* a value being written */
+    struct arena arena;              /* records being read on the way */
+    struct buffer pending[DB_COUNT]; /* changes of sets not made yet; see set_add */
+};
+
+/* store_open with the size of the first map. */
+struct store *store_open_map(const char *path, enum store_mode mode, bool wait_lock, size_t map,
+                             struct error *err);
+
+/* ERROR_STORE with the path, what was tried and LMDB's words for `rc`. Always false. */
+bool store_fail(const struct store *store, int rc, const char *what, struct error *err);
+/* The same for a write: notes a full map in the transaction. */
+bool store_fail_write(struct store_txn *txn, int rc, const char *what, struct error *err);
+/* ERROR_NOMEM. Always false. */
+bool store_nomem(struct error *err);
+const char *store_db_name(enum store_db db);
+bool store_db_is_set(enum store_db db);
+
+/* ---- store_lock.c: what surrounds LMDB; no LMDB in it ---- */
+/* Refuses file systems that other machines write to. `path` exists. */
+bool lock_check_filesystem(const char *path, struct error *err);
+/* Takes the writer's lock kept in the file at `path`, which is made when absent; -1 with *err set. The lock
+ * goes with the process, however it ends. */
+int lock_take(const char *path, bool wait, struct error *err);
+
+/* ---- store_value.c ---- */
+struct value {
+    const uint8_t *bytes; /* in the map: good until the transaction ends or writes */
+    size_t size;
+};
+/* The payload under the key when its checksum holds. */
+bool value_get(struct store_txn *txn, enum store_db db, const void *key, size_t key_size, struct value *value,
+               bool *found, struct error *err);
+/* Verifies a value as it is stored, checksum in front, and gives its payload. */
+bool value_verify(enum store_db db, const MDB_val *key, const MDB_val *stored, struct value *payload,
+                  struct error *err);
+/* Writes checksum and payload. With `existing` not NULL a value that is there stays, goes to *existing as
+ * stored and *existed is set. */
+bool value_put(struct store_txn *txn, enum store_db db, const void *key, size_t key_size, const void *payload,
+               size_t size, MDB_val *existing, bool *existed, struct error *err);
+bool value_delete(struct store_txn *txn, enum store_db db, const void *key, size_t key_size,
+                  struct error *err);
+
+/* Adds to and removes from the set under a key; nothing happens when it is as wanted already. Keys are
+ * hashes, so changes in the order of the input touch pages all over the tree; they are collected and made in
+ * key order by set_flush, which the functions below and the commit call for themselves. */
+bool set_add(struct store_txn *txn, enum store_db db, const struct hash *key, const void *value, size_t size,
+             struct error *err);
+bool set_remove(struct store_txn *txn, enum store_db db, const struct hash *key, const void *value,
+                size_t size, struct error *err);
+bool set_flush(struct store_txn *txn, enum store_db db, struct error *err);
+bool set_has(struct store_txn *txn, enum store_db db, const struct hash *key, const void *value, size_t size,
+             bool *found, struct error *err);
+/* Appends the values of a set, which have `size` bytes each, to the list, in their order. */
+bool set_collect(struct store_txn *txn, enum store_db db, const struct hash *key, size_t size,
+                 struct buffer *list, struct error *err);
+/* Whether the key has any value: of DB_PLACES, whether a content is live. */
+bool set_any(struct store_txn *txn, enum store_db db, const struct hash *key, bool *found, struct error *err);
+
+/* Walks a database in key order, sets value by value, from the first key not below `from` on (NULL: from the
+ * start). False from `each` stops and is no error unless *err is set. Nothing may be written meanwhile. */
+bool db_each(struct store_txn *txn, enum store_db db, const void *from, size_t from_size,
+             bool (*each)(const MDB_val *key, const MDB_val *value, void *ctx, struct error *err), void *ctx,
+             struct error *err);
+
+static inline void resource_key_write(uint8_t out[static RESOURCE_KEY_SIZE], const struct resource_key *key)
+{
+    memcpy(out, key->container.bytes, HASH_SIZE);
+    for (unsigned i = 0; i < 4; i++)
+        out[HASH_SIZE + i] = (uint8_t)(key->index >> (24 - 8 * i));
+}
+static inline struct resource_key resource_key_read(const uint8_t bytes[static RESOURCE_KEY_SIZE])
+{
+    struct resource_key key = {.index = load_u32be(bytes + HASH_SIZE)};
+    memcpy(key.container.bytes, bytes, HASH_SIZE);
+    return key;
+}
+static inline struct hash hash_read(const void *bytes)
+{
+    struct hash hash;
+    memcpy(hash.bytes, bytes, HASH_SIZE);
+    return hash;
+}
+static inline struct hash hash_text(const char *text)
+{
+    return hash_bytes(text, strlen(text));
+}
+
+/* Says which record of which key cannot be read; a failure to read one is a failure of the store. Always
+ * false. */
+bool store_bad_record(enum store_db db, const void *key, size_t key_size, struct error *err);
+
+#endif

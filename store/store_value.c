@@ -1,0 +1,261 @@
+/* store_value.c - values with their checksums, and sets of references. See store_internal.h. */
+#include "store/store_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static MDB_val val(const void *bytes, size_t size)
+{
+    return (MDB_val){.mv_size = size, .mv_data = (void *)(uintptr_t)bytes};
+}
+
+static void key_hex(const void *key, size_t size, char text[static 2 * RESOURCE_KEY_SIZE + 1])
+{
+    const uint8_t *bytes = key;
+    size_t shown = size < RESOURCE_KEY_SIZE ? size : RESOURCE_KEY_SIZE;
+    for (size_t i = 0; i < shown; i++)
+        snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+    text[2 * shown] = '\0';
+}
+
+bool store_bad_record(enum store_db db, const void *key, size_t key_size, struct error *err)
+{
+    char text[2 * RESOURCE_KEY_SIZE + 1];
+    key_hex(key, key_size, text);
+    if (!error_is_fatal(err))
+        err->code = ERROR_STORE;
+    error_prefix(err, "%s %s", store_db_name(db), text);
+    return false;
+}
+
+/* ---- values ---- */
+
+static uint64_t load_u64le(const uint8_t *p)
+{
+    return load_u32le(p) | (uint64_t)load_u32le(p + 4) << 32;
+}
+
+static void store_u64le(uint8_t *p, uint64_t value)
+{
+    for (unsigned i = 0; i < 8; i++)
+        p[i] = (uint8_t)(value >> (8 * i));
+}
+
+bool value_verify(enum store_db db, const MDB_val *key, const MDB_val *stored, struct value *payload,
+                  struct error *err)
+{
+    const uint8_t *bytes = stored->mv_data;
+    if (stored->mv_size < CHECKSUM_SIZE) {
+        error_set(err, ERROR_STORE, ERROR_NO_OFFSET, "%zu bytes hold no checksum", stored->mv_size);
+        return store_bad_record(db, key->mv_data, key->mv_size, err);
+    }
+    *payload = (struct value){bytes + CHECKSUM_SIZE, stored->mv_size - CHECKSUM_SIZE};
+    if (load_u64le(bytes) == hash_checksum(key->mv_data, key->mv_size, payload->bytes, payload->size))
+        return true;
+    error_set(err, ERROR_STORE, ERROR_NO_OFFSET, "the checksum does not fit its %zu bytes", payload->size);
+    return store_bad_record(db, key->mv_data, key->mv_size, err);
+}
+
+bool value_get(struct store_txn *txn, enum store_db db, const void *key, size_t key_size, struct value *value,
+               bool *found, struct error *err)
+{
+    MDB_val k = val(key, key_size), stored;
+    int rc = mdb_get(txn->txn, txn->store->dbi[db], &k, &stored);
+    *found = rc == MDB_SUCCESS;
+    if (rc == MDB_NOTFOUND)
+        return true;
+    if (rc != MDB_SUCCESS)
+        return store_fail(txn->store, rc, store_db_name(db), err);
+    return value_verify(db, &k, &stored, value, err);
+}
+
+bool value_put(struct store_txn *txn, enum store_db db, const void *key, size_t key_size, const void *payload,
+               size_t size, MDB_val *existing, bool *existed, struct error *err)
+{
+    /* LMDB's own limit is 2^32 - 1; staying below it is worth a message of its own. */
+    if (size > UINT32_MAX - CHECKSUM_SIZE)
+        return error_set(err, ERROR_STORE, ERROR_NO_OFFSET, "%s: a value of %zu bytes, 4 GiB is the most",
+                         store_db_name(db), size);
+    MDB_val k = val(key, key_size), stored = val(NULL, size + CHECKSUM_SIZE);
+    /* The room is reserved in the page and filled there, so large values are copied once. */
+    int rc =
+        mdb_put(txn->txn, txn->store->dbi[db], &k, &stored, MDB_RESERVE | (existing ? MDB_NOOVERWRITE : 0));
+    if (existing) {
+        *existed = rc == MDB_KEYEXIST;
+        if (*existed) {
+            *existing = stored;
+            return true;
+        }
+    }
+    if (rc != MDB_SUCCESS)
+        return store_fail_write(txn, rc, store_db_name(db), err);
+    uint8_t *room = stored.mv_data;
+    store_u64le(room, hash_checksum(key, key_size, payload, size));
+    memcpy(room + CHECKSUM_SIZE, payload, size);
+    return true;
+}
+
+bool value_delete(struct store_txn *txn, enum store_db db, const void *key, size_t key_size,
+                  struct error *err)
+{
+    MDB_val k = val(key, key_size);
+    int rc = mdb_del(txn->txn, txn->store->dbi[db], &k, NULL);
+    return rc == MDB_SUCCESS || rc == MDB_NOTFOUND || store_fail_write(txn, rc, store_db_name(db), err);
+}
+
+/* ---- sets ---- */
+
+struct set_change {
+    struct hash key;
+    uint8_t value[RESOURCE_KEY_SIZE]; /* the first `size` bytes, the rest zero */
+    uint8_t size;
+    bool add;
+    uint32_t number; /* of changes to one reference the last one counts */
+};
+/* Changes are made early when so many wait, which bounds the memory of a large transaction. */
+#define SET_PENDING_MOST 1000000u
+
+static bool set_change(struct store_txn *txn, enum store_db db, const struct hash *key, const void *value,
+                       size_t size, bool add, struct error *err)
+{
+    struct buffer *pending = &txn->pending[db];
+    size_t number = pending->size / sizeof(struct set_change);
+    struct set_change change = {.key = *key, .size = (uint8_t)size, .add = add, .number = (uint32_t)number};
+    memcpy(change.value, value, size);
+    buffer_append(pending, &change, sizeof change);
+    if (pending->failed)
+        return store_nomem(err);
+    return number < SET_PENDING_MOST || set_flush(txn, db, err);
+}
+
+bool set_add(struct store_txn *txn, enum store_db db, const struct hash *key, const void *value, size_t size,
+             struct error *err)
+{
+    return set_change(txn, db, key, value, size, true, err);
+}
+
+bool set_remove(struct store_txn *txn, enum store_db db, const struct hash *key, const void *value,
+                size_t size, struct error *err)
+{
+    return set_change(txn, db, key, value, size, false, err);
+}
+
+static int compare_references(const struct set_change *a, const struct set_change *b)
+{
+    int order = memcmp(a->key.bytes, b->key.bytes, HASH_SIZE);
+    return order ? order : memcmp(a->value, b->value, sizeof a->value);
+}
+
+static int compare_changes(const void *a, const void *b)
+{
+    const struct set_change *x = a, *y = b;
+    int order = compare_references(x, y);
+    return order ? order : (x->number > y->number) - (x->number < y->number);
+}
+
+static int make_change(MDB_cursor *cursor, const struct set_change *change)
+{
+    MDB_val key = val(change->key.bytes, HASH_SIZE), value = val(change->value, change->size);
+    if (change->add) {
+        int rc = mdb_cursor_put(cursor, &key, &value, MDB_NODUPDATA);
+        return rc == MDB_KEYEXIST ? MDB_SUCCESS : rc;
+    }
+    int rc = mdb_cursor_get(cursor, &key, &value, MDB_GET_BOTH);
+    if (rc == MDB_NOTFOUND)
+        return MDB_SUCCESS;
+    return rc == MDB_SUCCESS ? mdb_cursor_del(cursor, 0) : rc;
+}
+
+bool set_flush(struct store_txn *txn, enum store_db db, struct error *err)
+{
+    struct buffer *pending = &txn->pending[db];
+    struct set_change *changes = (struct set_change *)pending->data;
+    size_t count = pending->size / sizeof *changes;
+    MDB_cursor *cursor;
+    if (!count)
+        return true;
+    buffer_clear(pending);
+    qsort(changes, count, sizeof *changes, compare_changes);
+    int rc = mdb_cursor_open(txn->txn, txn->store->dbi[db], &cursor);
+    if (rc != MDB_SUCCESS)
+        return store_fail_write(txn, rc, store_db_name(db), err);
+    for (size_t i = 0; i < count && rc == MDB_SUCCESS; i++)
+        if (i + 1 == count || compare_references(&changes[i], &changes[i + 1]) != 0)
+            rc = make_change(cursor, &changes[i]);
+    mdb_cursor_close(cursor);
+    return rc == MDB_SUCCESS || store_fail_write(txn, rc, store_db_name(db), err);
+}
+
+bool set_has(struct store_txn *txn, enum store_db db, const struct hash *key, const void *value, size_t size,
+             bool *found, struct error *err)
+{
+    MDB_val k = val(key->bytes, HASH_SIZE), v = val(value, size);
+    MDB_cursor *cursor;
+    if (!set_flush(txn, db, err))
+        return false;
+    int rc = mdb_cursor_open(txn->txn, txn->store->dbi[db], &cursor);
+    if (rc == MDB_SUCCESS) {
+        rc = mdb_cursor_get(cursor, &k, &v, MDB_GET_BOTH);
+        mdb_cursor_close(cursor);
+    }
+    *found = rc == MDB_SUCCESS;
+    return rc == MDB_SUCCESS || rc == MDB_NOTFOUND || store_fail(txn->store, rc, store_db_name(db), err);
+}
+
+bool set_any(struct store_txn *txn, enum store_db db, const struct hash *key, bool *found, struct error *err)
+{
+    MDB_val k = val(key->bytes, HASH_SIZE), v;
+    if (!set_flush(txn, db, err))
+        return false;
+    int rc = mdb_get(txn->txn, txn->store->dbi[db], &k, &v);
+    *found = rc == MDB_SUCCESS;
+    return rc == MDB_SUCCESS || rc == MDB_NOTFOUND || store_fail(txn->store, rc, store_db_name(db), err);
+}
+
+struct collection {
+    enum store_db db;
+    const struct hash *key;
+    size_t size;
+    struct buffer *list;
+};
+
+static bool collect_one(const MDB_val *key, const MDB_val *value, void *ctx, struct error *err)
+{
+    const struct collection *collection = ctx;
+    if (key->mv_size != HASH_SIZE || memcmp(key->mv_data, collection->key->bytes, HASH_SIZE) != 0)
+        return false;
+    if (value->mv_size != collection->size) {
+        error_set(err, ERROR_STORE, ERROR_NO_OFFSET, "a reference of %zu bytes", value->mv_size);
+        return store_bad_record(collection->db, key->mv_data, key->mv_size, err);
+    }
+    buffer_append(collection->list, value->mv_data, value->mv_size);
+    return !collection->list->failed || store_nomem(err);
+}
+
+bool set_collect(struct store_txn *txn, enum store_db db, const struct hash *key, size_t size,
+                 struct buffer *list, struct error *err)
+{
+    struct collection collection = {db, key, size, list};
+    return db_each(txn, db, key->bytes, HASH_SIZE, collect_one, &collection, err);
+}
+
+bool db_each(struct store_txn *txn, enum store_db db, const void *from, size_t from_size,
+             bool (*each)(const MDB_val *key, const MDB_val *value, void *ctx, struct error *err), void *ctx,
+             struct error *err)
+{
+    MDB_cursor *cursor;
+    if (!set_flush(txn, db, err))
+        return false;
+    int rc = mdb_cursor_open(txn->txn, txn->store->dbi[db], &cursor);
+    if (rc != MDB_SUCCESS)
+        return store_fail(txn->store, rc, store_db_name(db), err);
+    MDB_val key = val(from, from_size), value;
+    rc = mdb_cursor_get(cursor, &key, &value, from ? MDB_SET_RANGE : MDB_FIRST);
+    while (rc == MDB_SUCCESS && each(&key, &value, ctx, err))
+        rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT);
+    mdb_cursor_close(cursor);
+    if (rc != MDB_SUCCESS && rc != MDB_NOTFOUND)
+        return store_fail(txn->store, rc, store_db_name(db), err);
+    return err->code == ERROR_NONE;
+}
