@@ -294,7 +294,7 @@ static int finish(struct run *run, struct error *err)
         ok = print_json(run, &summary) || error_set(err, ERROR_IO, ERROR_NO_OFFSET, "cannot print the summary");
     } else if (ok && !interrupted) {
         print_heading(run);
-        ok = summary_print(stdout, run->store, txn, run->store_path, err);
+        ok = summary_print(stdout, &summary, run->store, txn, run->store_path, err);
     }
     store_end_read(txn);
     if (!ok)

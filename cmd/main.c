@@ -1,5 +1,6 @@
 /* main.c - the table of subcommands. */
 #include <locale.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,10 @@ int main(int argc, char **argv)
         fputs("anchorage: the C.UTF-8 locale is missing from this system\n", stderr);
         return EXIT_FAILED;
     }
+    /* Batches are freed and taken again: keeping their pages saves the kernel clearing them each time. The heap stays
+     * bounded by what is in flight. */
+    mallopt(M_MMAP_THRESHOLD, 32 << 20);
+    mallopt(M_TRIM_THRESHOLD, 256 << 20);
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is seen at the write and ends the command quietly */
     if (argc < 2) {
         print_help(stderr);

@@ -1,6 +1,7 @@
 /* ingest.c - see ingest.h */
 #include "pipeline/ingest.h"
 
+#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,8 +63,9 @@ struct open_archive {
 struct ingest {
     struct store *store;
     const struct ingest_options *options;
+    int threads; /* the option's, and one more for the commit, which mostly waits for the disk */
     struct extractor *extractor;
-    struct thread_state *threads;
+    struct thread_state *states; /* [threads] */
     struct store_txn *lookup_txn; /* of the extraction's `unchanged` */
     uint32_t version, version_limited;
     bool limit_hit;        /* by a member of the plain file being extracted */
@@ -191,7 +193,7 @@ static void decode_slot(struct ingest *ingest, struct slot *slot, int thread)
     struct extracted *item = &slot->item;
     if (item->kind != EXTRACT_BYTES)
         return;
-    struct thread_state *state = &ingest->threads[thread];
+    struct thread_state *state = &ingest->states[thread];
     if (!state->txn && !(state->txn = store_begin_read(ingest->store, &slot->err)))
         return;
     const struct input in = {item->data, item->size, item->name};
@@ -212,6 +214,11 @@ static void decode_slot(struct ingest *ingest, struct slot *slot, int thread)
 static int put_order(const void *a, const void *b)
 {
     const struct put *x = a, *y = b;
+    uint64_t first, second; /* the beginning of a hash decides nearly always, as one big-endian number */
+    memcpy(&first, x->key.bytes, sizeof first);
+    memcpy(&second, y->key.bytes, sizeof second);
+    if (first != second)
+        return be64toh(first) < be64toh(second) ? -1 : 1;
     int order = memcmp(x->key.bytes, y->key.bytes, HASH_SIZE);
     if (order)
         return order;
@@ -314,6 +321,17 @@ static bool put_source(struct store_txn *txn, const struct ingest *ingest, const
     return store_put_source(txn, &source, err);
 }
 
+/* Key order is no order for the slots: their lines are asked for while the puts before them are made. */
+#define PREFETCH_AHEAD 4
+static void prefetch_slot(const struct slot *slots, const struct puts *puts, size_t i)
+{
+    if (i >= puts->count)
+        return;
+    const char *slot = (const char *)&slots[puts->list[i].slot];
+    for (size_t line = 0; line < sizeof(struct slot); line += 64)
+        __builtin_prefetch(slot + line);
+}
+
 static bool put_batch(struct store_txn *txn, void *ctx, struct error *err)
 {
     const struct ingest *ingest = ctx;
@@ -325,12 +343,16 @@ static bool put_batch(struct store_txn *txn, void *ctx, struct error *err)
         if (!store_put_geometry(txn, &geometry->hash, geometry->encoded, geometry->size, err))
             return false;
     }
-    for (size_t i = 0; i < plan->containers.count; i++)
+    for (size_t i = 0; i < plan->containers.count; i++) {
+        prefetch_slot(slots, &plan->containers, i + PREFETCH_AHEAD);
         if (!put_container(txn, &slots[plan->containers.list[i].slot], err))
             return false;
-    for (size_t i = 0; i < plan->sources.count; i++)
+    }
+    for (size_t i = 0; i < plan->sources.count; i++) {
+        prefetch_slot(slots, &plan->sources, i + PREFETCH_AHEAD);
         if (!put_source(txn, ingest, &slots[plan->sources.list[i].slot], err))
             return false;
+    }
     /* Now that all members of the archives that end here are in: what they held before and hold no longer goes. */
     for (size_t i = 0; i < ingest->committing->count; i++) {
         const struct extracted *item = &slots[i].item;
@@ -461,7 +483,7 @@ static bool step_failed(struct ingest *ingest, struct error *err)
 
 static bool step(struct ingest *ingest, struct error *err)
 {
-    int threads = ingest->options->threads;
+    int threads = ingest->threads;
     ingest->lookup_txn = store_begin_read(ingest->store, err);
     if (!ingest->lookup_txn)
         return false;
@@ -469,8 +491,8 @@ static bool step(struct ingest *ingest, struct error *err)
     store_end_read(ingest->lookup_txn);
     ingest->lookup_txn = NULL;
     for (int i = 0; i < threads; i++) {
-        store_end_read(ingest->threads[i].txn);
-        ingest->threads[i].txn = NULL;
+        store_end_read(ingest->states[i].txn);
+        ingest->states[i].txn = NULL;
     }
     if (step_failed(ingest, err))
         return false;
@@ -490,19 +512,20 @@ static bool ingest_setup(struct ingest *ingest)
     const struct ingest_options *options = ingest->options;
     const struct extract_options extract = {.limits = options->limits, .unchanged = is_unchanged, .ctx = ingest};
     bool ok = true;
+    ingest->threads = options->threads > 1 ? options->threads + 1 : 1;
     for (int i = 0; i < 3; i++) {
         ingest->batches[i].slots = calloc(BATCH_ITEMS, sizeof(struct slot));
-        ingest->batches[i].arenas = calloc((size_t)options->threads, sizeof(struct arena));
+        ingest->batches[i].arenas = calloc((size_t)ingest->threads, sizeof(struct arena));
         ok &= ingest->batches[i].slots && ingest->batches[i].arenas;
     }
-    ingest->threads = calloc((size_t)options->threads, sizeof *ingest->threads);
+    ingest->states = calloc((size_t)ingest->threads, sizeof *ingest->states);
     ingest->extractor = extract_open(options->inputs, options->input_count, &extract);
     ingest->extracting = &ingest->batches[0];
     ingest->decoding = &ingest->batches[1];
     ingest->committing = &ingest->batches[2];
     ingest->version = outcome_version(NULL);
     ingest->version_limited = outcome_version(&options->limits);
-    return ok && ingest->threads && ingest->extractor;
+    return ok && ingest->states && ingest->extractor;
 }
 
 bool ingest(struct store *store, const struct ingest_options *options, struct ingest_progress *done,
@@ -517,18 +540,18 @@ bool ingest(struct store *store, const struct ingest_options *options, struct in
             break;
     }
     for (int i = 0; i < 3; i++) {
-        batch_clear(&ingest.batches[i], options->threads);
+        batch_clear(&ingest.batches[i], ingest.threads);
         free(ingest.batches[i].slots);
         free(ingest.batches[i].arenas);
     }
-    for (int i = 0; ingest.threads && i < options->threads; i++)
-        decode_scratch_free(&ingest.threads[i].scratch);
+    for (int i = 0; ingest.states && i < ingest.threads; i++)
+        decode_scratch_free(&ingest.states[i].scratch);
     while (ingest.open) {
         struct open_archive *outer = ingest.open->outer;
         free(ingest.open);
         ingest.open = outer;
     }
-    free(ingest.threads);
+    free(ingest.states);
     extract_close(ingest.extractor);
     *done = ingest.progress;
     return ok;

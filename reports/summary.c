@@ -96,14 +96,14 @@ static bool print_unknown(FILE *out, struct store_txn *txn, struct error *err)
     return true;
 }
 
-bool summary_print(FILE *out, struct store *store, struct store_txn *txn, const char *store_path, struct error *err)
+bool summary_print(FILE *out, const struct view_summary *summary, struct store *store, struct store_txn *txn,
+                   const char *store_path, struct error *err)
 {
-    struct view_summary summary;
     struct store_stat stat;
-    if (!view_summarise(txn, &summary, err) || !store_stat(store, &stat, err))
+    if (!store_stat(store, &stat, err))
         return false;
-    print_containers(out, &summary);
-    uint64_t total = print_resources(out, &summary);
+    print_containers(out, summary);
+    uint64_t total = print_resources(out, summary);
     char count[28], raw[16], kept[16], path[512];
     text_count(stat.geometries, count);
     text_bytes(stat.geometry_raw, raw);
@@ -115,9 +115,9 @@ bool summary_print(FILE *out, struct store *store, struct store_txn *txn, const 
     fprintf(out, "\nNext:\n");
     if (total)
         fprintf(out, "  anchorage query -s %s                      every resource\n", path);
-    if (summary.resources_by_status[RESOURCE_DECLINED])
+    if (summary->resources_by_status[RESOURCE_DECLINED])
         fprintf(out, "  anchorage query -s %s --status declined    what was declined, and why\n", path);
-    if (summary.containers_by_status[CONTAINER_DAMAGED] + summary.containers_by_status[CONTAINER_SKIPPED])
+    if (summary->containers_by_status[CONTAINER_DAMAGED] + summary->containers_by_status[CONTAINER_SKIPPED])
         fprintf(out, "  anchorage query -s %s --containers         damaged and skipped containers among all\n", path);
     if (total)
         fprintf(out, "  anchorage export -s %s --container '*' -o meshes/   everything as GLB\n", path);

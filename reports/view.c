@@ -357,30 +357,59 @@ bool view_unknown(struct store_txn *txn, struct arena *arena, struct census_row 
     return ok;
 }
 
-static bool sum_container(const struct view_container *container, void *ctx)
+struct summary_walk {
+    struct store_txn *txn;
+    struct view_summary *summary;
+    struct error *err;
+};
+
+static void sum_outcome(struct view_summary *summary, enum format_id format, enum container_status status,
+                        enum container_reason reason)
 {
-    struct view_summary *summary = ctx;
-    summary->containers_by_status[container->status]++;
-    summary->containers_by_format[container->format]++;
-    if (container->status != CONTAINER_READ)
-        summary->failed_by_reason[container->reason]++;
-    summary->places += 1 + container->also_count;
+    summary->containers_by_status[status]++;
+    summary->containers_by_format[format]++;
+    if (status != CONTAINER_READ)
+        summary->failed_by_reason[reason]++;
+}
+
+static bool sum_declined(const struct resource_key *key, const struct resource_record *record, void *ctx)
+{
+    struct summary_walk *walk = ctx;
+    (void)key;
+    if (record->resource.status == RESOURCE_DECLINED)
+        walk->summary->declined_by_reason[record->resource.reason]++;
     return true;
 }
 
-static bool sum_resource(const struct resource_key *key, const struct resource_record *record, void *ctx)
+/* Statuses are counted in the container's own record; only where something was declined are the resources read, for the
+ * reasons. */
+static bool sum_container(const struct hash *hash, const struct container_record *record, void *ctx)
 {
-    struct view_summary *summary = ctx;
-    (void)key;
-    summary->resources_by_status[record->resource.status]++;
-    if (record->resource.status == RESOURCE_DECLINED)
-        summary->declined_by_reason[record->resource.reason]++;
+    struct summary_walk *walk = ctx;
+    const struct container *container = &record->container;
+    sum_outcome(walk->summary, container->format, container->status, container->reason);
+    for (int i = 0; i < RESOURCE_STATUS_COUNT; i++)
+        walk->summary->resources_by_status[i] += record->by_status[i];
+    return !record->by_status[RESOURCE_DECLINED] ||
+           store_each_resource_of(walk->txn, hash, sum_declined, walk, walk->err);
+}
+
+static bool sum_source(const struct hash *path_hash, const struct source_record *source, void *ctx)
+{
+    struct summary_walk *walk = ctx;
+    (void)path_hash;
+    if (source->kind == SOURCE_FAILED)
+        sum_outcome(walk->summary, source->format, source->status, source->reason);
+    else if (source->kind == SOURCE_UNKNOWN && source->is_input)
+        sum_outcome(walk->summary, source->format, CONTAINER_READ, CONTAINER_REASON_NONE);
+    walk->summary->places += source->kind == SOURCE_CONTAINER || source->kind == SOURCE_FAILED;
     return true;
 }
 
 bool view_summarise(struct store_txn *txn, struct view_summary *summary, struct error *err)
 {
+    struct summary_walk walk = {txn, summary, err};
     memset(summary, 0, sizeof *summary);
-    return view_containers(txn, sum_container, summary, err) &&
-           store_each_resource(txn, sum_resource, summary, err);
+    return store_each_container(txn, sum_container, &walk, err) && store_each_source(txn, sum_source, &walk, err) &&
+           err->code == ERROR_NONE;
 }

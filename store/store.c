@@ -445,8 +445,10 @@ static bool update_once(struct store_txn *txn,
                         struct error *err)
 {
     txn->map_full = false;
-    for (int db = 0; db < DB_COUNT; db++)
+    for (int db = 0; db < DB_COUNT; db++) {
         buffer_clear(&txn->pending[db]);
+        txn->cursors[db] = NULL; /* LMDB closed those of an earlier attempt with its transaction */
+    }
     int rc = mdb_txn_begin(txn->store->env, NULL, 0, &txn->txn);
     if (rc != MDB_SUCCESS)
         return store_fail(txn->store, rc, "write transaction", err);

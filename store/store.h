@@ -104,8 +104,9 @@ bool store_each_run(struct store_txn *txn, bool (*each)(const struct run_record 
  * belongs into the same update, unless the store has it: a place without one is a problem to store_check. */
 bool store_put_source(struct store_txn *txn, const struct source_record *record, struct error *err);
 /* Removes members of `parent` that `run` has not seen, and their members in turn: what an archive held before
- * it changed. */
-bool store_drop_unseen(struct store_txn *txn, const struct hash *parent_path, uint64_t run,
+ * it changed. `seen`: how many different members the run has put, which spares looking at each when there are no
+ * others; UINT64_MAX when it is not known. */
+bool store_drop_unseen(struct store_txn *txn, const struct hash *parent_path, uint64_t run, uint64_t seen,
                        struct error *err);
 /* Replaces a content's record and its resources. resources[i] are written under their resource.index; two of
  * one index are an error. record->container.resource_count and by_status count them, which store_check

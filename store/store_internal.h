@@ -58,6 +58,7 @@ struct store_txn {
     struct buffer scratch;           /* a value being written */
     struct arena arena;              /* records being read on the way */
     struct buffer pending[DB_COUNT]; /* changes of sets not made yet; see set_add */
+    MDB_cursor *cursors[DB_COUNT];   /* of value_put; opened by the first put */
 };
 
 /* store_open with the size of the first map. */
@@ -112,6 +113,8 @@ bool set_has(struct store_txn *txn, enum store_db db, const struct hash *key, co
 bool set_collect(struct store_txn *txn, enum store_db db, const struct hash *key, size_t size,
                  struct buffer *list, struct error *err);
 /* Whether the key has any value: of DB_PLACES, whether a content is live. */
+/* How many values the set of that key has. */
+bool set_count(struct store_txn *txn, enum store_db db, const struct hash *key, uint64_t *count, struct error *err);
 bool set_any(struct store_txn *txn, enum store_db db, const struct hash *key, bool *found, struct error *err);
 
 /* Walks a database in key order, sets value by value, from the first key not below `from` on (NULL: from the

@@ -78,9 +78,13 @@ bool value_put(struct store_txn *txn, enum store_db db, const void *key, size_t 
         return error_set(err, ERROR_STORE, ERROR_NO_OFFSET, "%s: a value of %zu bytes, 4 GiB is the most",
                          store_db_name(db), size);
     MDB_val k = val(key, key_size), stored = val(NULL, size + CHECKSUM_SIZE);
+    /* One cursor serves all puts of the transaction: a key that belongs to the page of the one before it is found there
+     * without a descent, so callers put in key order where they can. */
+    MDB_cursor **cursor = &txn->cursors[db];
+    int rc = *cursor ? MDB_SUCCESS : mdb_cursor_open(txn->txn, txn->store->dbi[db], cursor);
     /* The room is reserved in the page and filled there, so large values are copied once. */
-    int rc =
-        mdb_put(txn->txn, txn->store->dbi[db], &k, &stored, MDB_RESERVE | (existing ? MDB_NOOVERWRITE : 0));
+    if (rc == MDB_SUCCESS)
+        rc = mdb_cursor_put(*cursor, &k, &stored, MDB_RESERVE | (existing ? MDB_NOOVERWRITE : 0));
     if (existing) {
         *existed = rc == MDB_KEYEXIST;
         if (*existed) {
@@ -200,6 +204,24 @@ bool set_has(struct store_txn *txn, enum store_db db, const struct hash *key, co
         mdb_cursor_close(cursor);
     }
     *found = rc == MDB_SUCCESS;
+    return rc == MDB_SUCCESS || rc == MDB_NOTFOUND || store_fail(txn->store, rc, store_db_name(db), err);
+}
+
+bool set_count(struct store_txn *txn, enum store_db db, const struct hash *key, uint64_t *count, struct error *err)
+{
+    MDB_val k = val(key->bytes, HASH_SIZE), v;
+    MDB_cursor *cursor;
+    size_t values = 0;
+    if (!set_flush(txn, db, err))
+        return false;
+    int rc = mdb_cursor_open(txn->txn, txn->store->dbi[db], &cursor);
+    if (rc == MDB_SUCCESS) {
+        rc = mdb_cursor_get(cursor, &k, &v, MDB_SET);
+        if (rc == MDB_SUCCESS)
+            rc = mdb_cursor_count(cursor, &values);
+        mdb_cursor_close(cursor);
+    }
+    *count = values;
     return rc == MDB_SUCCESS || rc == MDB_NOTFOUND || store_fail(txn->store, rc, store_db_name(db), err);
 }
 

@@ -78,8 +78,14 @@ static bool drop_source(struct store_txn *txn, const struct hash *path_hash, con
            value_delete(txn, DB_SOURCES, path_hash->bytes, HASH_SIZE, err);
 }
 
-bool store_drop_unseen(struct store_txn *txn, const struct hash *parent_path, uint64_t run, struct error *err)
+bool store_drop_unseen(struct store_txn *txn, const struct hash *parent_path, uint64_t run, uint64_t seen,
+                       struct error *err)
 {
+    uint64_t members;
+    if (!set_count(txn, DB_MEMBERS, parent_path, &members, err))
+        return false;
+    if (members == seen) /* the run has seen that many different ones, so it has seen all */
+        return true;
     /* The list grows as members of members are met. It ends whatever the sets say: a source is dropped once.
      */
     struct buffer list = {0};

@@ -195,7 +195,7 @@ static void two_resources_of_one_index_are_refused(void **state)
 static bool drop(struct store_txn *txn, void *ctx, struct error *err)
 {
     struct hash parent = hash_text("a.zip");
-    return store_drop_unseen(txn, &parent, *(uint64_t *)ctx, err);
+    return store_drop_unseen(txn, &parent, *(uint64_t *)ctx, UINT64_MAX, err);
 }
 
 /* An archive changed: CAL.BGF was seen again, STAGE.BGF and the inner archive with its member are gone. */
