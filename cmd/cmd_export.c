@@ -232,19 +232,17 @@ static bool export_from_file(struct job *job, const char *text, struct lookup_fi
     if (!container)
         return error_set(&job->err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory");
     *container = (struct view_container){.path = file->path,
-                                         .hash = hash_bytes(file->item.data, file->item.size),
+                                         .hash = file->decoded.hash,
                                          .format = file->container.format,
                                          .bytes = file->item.size};
     for (size_t i = 0; i < count; i++) {
         const struct resource *resource = &file->container.resources[indices[i]];
         struct view_resource view = {.container = container, .name = resource->name ? resource->name : file->stem};
-        struct resource_record *record = arena_alloc(&job->arena, sizeof *record);
         char *address = arena_alloc(&job->arena, strlen(file->path) + 16);
-        if (!record || !address)
+        if (!address)
             return error_set(&job->err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory");
         sprintf(address, "%s#%u", file->path, resource->index);
-        record->resource = *resource;
-        view.record = record;
+        view.record = &file->decoded.resources[indices[i]];
         view.address = address;
         if (!resource->mesh)
             leave_out(job, &view, count == 1);

@@ -2,41 +2,38 @@
 #include <string.h>
 
 #include "cmd/cmd.h"
+#include "formats/topology.h"
 #include "pipeline/address.h"
 #include "pipeline/decode.h"
 #include "pipeline/lookup.h"
+#include "reports/coverage.h"
 #include "reports/explain.h"
+#include "reports/text.h"
 #include "reports/view.h"
 
-enum { OPT_JSON };
+enum { OPT_JSON, OPT_VERIFY };
 
 static const struct command command = {
     .name = "inspect",
-    .usage = "ADDRESS [--json]",
+    .usage = "ADDRESS [--verify] [--json]",
     .purpose = "Looks into one container: its directory, textures, descriptors and what is decoded or declined of it.\n"
                "With #INDEX or #NAME behind the address, one resource in full.",
     .options =
         (const struct option_info[]){
             [OPT_JSON] = {"json", 0, NULL, "one JSON object: the container's, with \"textures\" and \"entries\""},
+            [OPT_VERIFY] = {"verify", 0, NULL, "face and stored normals compared, read as triangle list and as strip"},
             {0},
         },
 };
 
-/* Records as a store would keep them, so that the JSON is the same. */
+/* The views a store would give, so that the JSON is the same. */
 static bool describe(const struct lookup_file *file, const uint32_t *indices, size_t count, struct arena *arena,
-                     struct view_container *container, struct view_resource *views, struct error *err)
+                     struct view_container *container, struct view_resource *views)
 {
-    struct container_record *record = arena_alloc(arena, sizeof *record);
-    struct resource_record *resources = arena_array(arena, count, sizeof *resources);
-    if (!record || !resources)
-        return error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory");
-    record->bytes = file->item.size;
-    record->container = file->container;
-    for (uint32_t i = 0; i < file->container.resource_count; i++)
-        record->by_status[file->container.resources[i].status]++;
+    const struct container_record *record = &file->decoded.record;
     *container = (struct view_container){
         .path = file->path,
-        .hash = hash_bytes(file->item.data, file->item.size),
+        .hash = file->decoded.hash,
         .format = file->container.format,
         .bytes = file->item.size,
         .status = file->container.status,
@@ -47,27 +44,15 @@ static bool describe(const struct lookup_file *file, const uint32_t *indices, si
         .record = record,
     };
     memcpy(container->by_status, record->by_status, sizeof container->by_status);
-    const char *stem = file->stem;
     for (size_t i = 0; i < count; i++) {
-        const struct resource *resource = &file->container.resources[indices[i]];
-        resources[i].resource = *resource;
-        if (resource->mesh) {
-            struct buffer canonical = {0};
-            size_t size = mesh_canonical_size(resource->mesh);
-            uint8_t *bytes = buffer_extend(&canonical, size);
-            if (!bytes)
-                return error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory");
-            mesh_write(resource->mesh, bytes);
-            resources[i].geometry = hash_bytes(bytes, size);
-            resources[i].geometry_bytes = size;
-            buffer_free(&canonical);
-        }
+        const struct resource_record *resource = &file->decoded.resources[indices[i]];
         size_t room = strlen(file->path) + 16;
         char *address = arena_alloc(arena, room);
         if (!address)
-            return error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory");
-        snprintf(address, room, "%s#%u", file->path, resource->index);
-        views[i] = (struct view_resource){container, &resources[i], resource->name ? resource->name : stem, address};
+            return false;
+        snprintf(address, room, "%s#%u", file->path, resource->resource.index);
+        const char *name = resource->resource.name ? resource->resource.name : file->stem;
+        views[i] = (struct view_resource){container, resource, name, address};
     }
     return true;
 }
@@ -84,8 +69,17 @@ static json_t *json_of_texture(const struct texture *texture)
                      (json_int_t)texture->mip_size);
 }
 
+static json_t *json_of_topology(const struct mesh *mesh)
+{
+    struct topology topology = mesh ? topology_of(mesh) : (struct topology){0};
+    if (!topology.list_faces)
+        return json_null();
+    return json_pack("{s:f, s:f, s:I}", "list", topology.list, "strip", topology.strip, "faces",
+                     (json_int_t)topology.list_faces);
+}
+
 static bool print_json(const struct lookup_file *file, const struct view_container *container,
-                       const struct view_resource *views, size_t count)
+                       const struct view_resource *views, const uint32_t *indices, size_t count)
 {
     json_t *object = json_of_container(container), *textures = json_array(), *entries = json_array(),
            *tags = json_object();
@@ -96,18 +90,53 @@ static bool print_json(const struct lookup_file *file, const struct view_contain
                             json_integer((json_int_t)file->container.tag_counts[i].count));
     for (size_t i = 0; i < count; i++) {
         json_t *entry = json_of_resource(&views[i]);
-        json_object_set_new(entry, "details", json_of_details(&views[i].record->resource));
+        json_t *details = json_of_details(&views[i].record->resource);
+        json_object_set_new(details, "verify", json_of_topology(file->container.resources[indices[i]].mesh));
+        json_object_set_new(entry, "details", details);
         json_array_append_new(entries, entry);
     }
     json_object_set_new(object, "data_offset", json_integer((json_int_t)file->container.data_offset));
     json_object_set_new(object, "data_size", json_integer((json_int_t)file->container.data_size));
     json_object_set_new(object, "other_tags", tags);
+    if (file->container.coverage_count) {
+        struct coverage_sums sums = coverage_sum(file->container.coverage, file->container.coverage_count);
+        json_object_set_new(object, "coverage", coverage_sums_json(&sums));
+        json_object_set_new(object, "coverage_runs",
+                            coverage_runs_json(file->container.coverage, file->container.coverage_count));
+    }
     json_object_set_new(object, "textures", textures);
     json_object_set_new(object, "entries", entries);
     return json_print(object, stdout);
 }
 
-static int inspect(const char *text, bool json)
+/* The research log's test for each placement: a right one is near 1 (or 0, wound the other way) as list and near a half as
+ * strip. */
+static void print_verification(const struct lookup_file *file, const uint32_t *indices, size_t count)
+{
+    static const struct table_column columns[] = {{"entry", true, false},   {"name", false, true},
+                                                  {"status", false, false}, {"list", true, false},
+                                                  {"strip", true, false},   {"faces", true, false}};
+    struct table *table = table_new(stdout, columns, sizeof columns / sizeof *columns);
+    for (size_t i = 0; table && i < count; i++) {
+        const struct resource *resource = &file->container.resources[indices[i]];
+        struct topology topology = resource->mesh ? topology_of(resource->mesh) : (struct topology){0};
+        table_cellf(table, 0, "%u", resource->index);
+        table_cell(table, resource->name ? resource->name : file->stem, 0);
+        table_cell(table, resource_status_word(resource->status), 0);
+        if (topology.list_faces) {
+            table_cellf(table, 0, "%.3f", topology.list);
+            table_cellf(table, 0, "%.3f", topology.strip);
+        } else {
+            table_cell(table, NULL, 0);
+            table_cell(table, NULL, 0);
+        }
+        table_cellf(table, 0, "%u", topology.list_faces);
+    }
+    if (table)
+        table_print(table);
+}
+
+static int inspect(const char *text, bool json, bool verify)
 {
     struct error err = {0};
     struct arena arena = {0};
@@ -122,11 +151,13 @@ static int inspect(const char *text, bool json)
               lookup_resources(text, &file, &arena, &indices, &count, &err);
     struct view_container container;
     struct view_resource *views = arena_array(&arena, count, sizeof *views);
-    ok = ok && (views || error_set(&err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory")) &&
-         describe(&file, indices, count, &arena, &container, views, &err);
+    ok = ok && ((views && describe(&file, indices, count, &arena, &container, views)) ||
+                error_set(&err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory"));
     if (ok && json) {
-        ok = print_json(&file, &container, views, count) ||
+        ok = print_json(&file, &container, views, indices, count) ||
              error_set(&err, ERROR_IO, ERROR_NO_OFFSET, "cannot print the container");
+    } else if (ok && verify) {
+        print_verification(&file, indices, count);
     } else if (ok && one) {
         for (size_t i = 0; i < count; i++)
             explain_resource(stdout, &views[i].record->resource, views[i].name);
@@ -144,14 +175,19 @@ static int inspect(const char *text, bool json)
 int cmd_inspect(int argc, char **argv)
 {
     const char *argument;
-    bool json = false;
+    bool json = false, verify = false;
     int option;
     while ((option = options_next(&command, argc, argv, &argument)) != OPTIONS_END) {
-        if (option != OPT_JSON)
+        if (option != OPT_JSON && option != OPT_VERIFY)
             return option == OPTIONS_HELP ? EXIT_DONE : EXIT_USAGE;
-        json = true;
+        if (option == OPT_JSON)
+            json = true;
+        else
+            verify = true;
     }
+    if (json && verify)
+        return usage_error(&command, "--json and --verify exclude each other: \"verify\" stands in each entry's details");
     if (argc - optind != 1)
         return usage_error(&command, argc == optind ? "there is no ADDRESS" : "one ADDRESS at a time");
-    return inspect(argv[optind], json);
+    return inspect(argv[optind], json, verify);
 }

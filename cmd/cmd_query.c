@@ -3,14 +3,15 @@
 
 #include "cmd/cmd.h"
 #include "cmd/filter.h"
+#include "reports/coverage.h"
 #include "reports/text.h"
 #include "reports/view.h"
 
-enum { OPT_STORE = FILTER_OPTION_COUNT, OPT_JSON, OPT_CONTAINERS, OPT_UNKNOWN, OPT_RUNS, OPT_LIMIT };
+enum { OPT_STORE = FILTER_OPTION_COUNT, OPT_JSON, OPT_CONTAINERS, OPT_COVERAGE, OPT_UNKNOWN, OPT_RUNS, OPT_LIMIT };
 
 static const struct command command = {
     .name = "query",
-    .usage = "-s STORE [filters] [--containers | --unknown | --runs] [--json]",
+    .usage = "-s STORE [filters] [--containers | --coverage | --unknown | --runs] [--json]",
     .purpose = "Lists resources (or containers, unknown content, runs): a table on a terminal, tab-separated values\n"
                "in a pipe, one JSON object a line with --json.",
     .options =
@@ -20,6 +21,7 @@ static const struct command command = {
             [OPT_STORE] = {"store", 's', "STORE", "the store"},
             [OPT_JSON] = {"json", 0, NULL, "JSON lines"},
             [OPT_CONTAINERS] = {"containers", 0, NULL, "list containers: inputs, archives, members"},
+            [OPT_COVERAGE] = {"coverage", 0, NULL, "what the bytes of XPR2 data sections are, by container"},
             [OPT_UNKNOWN] = {"unknown", 0, NULL, "count members that are no known container, by magic and ending"},
             [OPT_RUNS] = {"runs", 0, NULL, "list the runs that wrote this store"},
             [OPT_LIMIT] = {"limit", 0, "N", "at most N rows"},
@@ -33,6 +35,8 @@ struct query {
     int what; /* OPT_CONTAINERS, OPT_UNKNOWN, OPT_RUNS, or 0: resources */
     struct view_filter filter;
     bool filtered; /* a filter that only means resources was given */
+    struct store_txn *txn;
+    struct error *err;
     struct table *table;
     uint64_t rows;
     bool failed; /* printing did */
@@ -131,6 +135,56 @@ static bool query_containers(struct query *query, struct store_txn *txn, struct 
     if (!query->json)
         query->table = table_new(stdout, container_columns, sizeof container_columns / sizeof *container_columns);
     return view_containers(txn, print_container, query, err);
+}
+
+/* ---- coverage ---------------------------------------------------------------------------------------------- */
+
+static const struct table_column coverage_columns[] = {
+    {"bytes", true, false},   {"texture", true, false},     {"index", true, false},      {"vertex", true, false},
+    {"padding", true, false}, {"vertex-like", true, false}, {"index-like", true, false}, {"other", true, false},
+    {"container", false, true},
+};
+
+static bool print_coverage(const struct view_container *view, void *ctx)
+{
+    static const enum coverage_kind order[] = {COVERAGE_TEXTURE, COVERAGE_INDEX,       COVERAGE_VERTEX,
+                                               COVERAGE_PADDING, COVERAGE_VERTEX_LIKE, COVERAGE_INDEX_LIKE,
+                                               COVERAGE_OTHER};
+    struct query *query = ctx;
+    if (view->format != FORMAT_XPR2 || !view->record)
+        return true;
+    struct arena arena = {0};
+    struct container_record record = *view->record;
+    bool ok = store_get_coverage(query->txn, &view->hash, &arena, &record, query->err);
+    const struct container *container = &record.container;
+    struct coverage_sums sums = coverage_sum(container->coverage, container->coverage_count);
+    if (ok && query->json) {
+        char hash[HASH_HEX];
+        hash_format(&view->hash, hash);
+        query->failed = !json_print(
+            json_pack("{s:o, s:s, s:I, s:I, s:o, s:o}", "container", json_of_bytes(view->path), "container_hash", hash,
+                      "data_offset", (json_int_t)container->data_offset, "data_size",
+                      (json_int_t)container->data_size, "bytes", coverage_sums_json(&sums), "runs",
+                      coverage_runs_json(container->coverage, container->coverage_count)),
+            stdout);
+    } else if (ok) {
+        table_cellf(query->table, 0, "%llu", (unsigned long long)sums.total);
+        for (size_t i = 0; i < sizeof order / sizeof *order; i++)
+            table_cellf(query->table, order[i] == COVERAGE_VERTEX_LIKE && sums.bytes[order[i]] ? 33 : 0, "%llu",
+                        (unsigned long long)sums.bytes[order[i]]);
+        table_cell(query->table, view->path, 0);
+    }
+    arena_free(&arena);
+    return ok && more(query) && query->rows != query->filter.limit;
+}
+
+static bool query_coverage(struct query *query, struct store_txn *txn, struct error *err)
+{
+    query->txn = txn;
+    query->err = err;
+    if (!query->json)
+        query->table = table_new(stdout, coverage_columns, sizeof coverage_columns / sizeof *coverage_columns);
+    return view_containers(txn, print_coverage, query, err) && err->code == ERROR_NONE;
 }
 
 /* ---- unknown content and runs ------------------------------------------------------------------------------ */
@@ -235,10 +289,11 @@ static int parse_options(int argc, char **argv, struct query *query)
             query->json = true;
             break;
         case OPT_CONTAINERS:
+        case OPT_COVERAGE:
         case OPT_UNKNOWN:
         case OPT_RUNS:
             if (query->what && query->what != option)
-                return usage_error(&command, "--containers, --unknown and --runs exclude each other");
+                return usage_error(&command, "--containers, --coverage, --unknown and --runs exclude each other");
             query->what = option;
             break;
         case OPT_LIMIT:
@@ -277,6 +332,7 @@ int cmd_query(int argc, char **argv)
     bool ok = txn != NULL;
     if (ok)
         ok = query.what == OPT_CONTAINERS ? query_containers(&query, txn, &err)
+             : query.what == OPT_COVERAGE ? query_coverage(&query, txn, &err)
              : query.what == OPT_UNKNOWN  ? query_unknown(&query, txn, &err)
              : query.what == OPT_RUNS     ? query_runs(&query, txn, &err)
                                           : query_resources(&query, txn, &err);

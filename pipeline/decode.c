@@ -24,57 +24,130 @@ static bool out_of_memory(struct error *err)
     return error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory while decoding");
 }
 
-/* Whether `hash` is among the geometries of this container already: shared blocks are the rule in stages. */
-static bool already_encoded(const struct decoded *out, const struct hash *hash)
+/* What one container is turned into on the way. */
+struct decoding {
+    const struct input *in;
+    const struct decode_known *known;
+    struct decode_scratch *scratch;
+    struct arena *arena;
+    struct decoded *out;
+    uint32_t *table; /* open addressing over out->geometries: index + 1, 0 is free; shared blocks are the rule in stages */
+    size_t table_mask;
+    struct error *err;
+};
+
+/* The slot of a geometry in the table: its own, or the free one where it belongs. */
+static uint32_t *geometry_slot(const struct decoding *d, const struct hash *hash)
 {
-    for (size_t i = 0; i < out->geometry_count; i++)
-        if (hash_equal(&out->geometries[i].hash, hash))
-            return true;
-    return false;
+    uint64_t start;
+    memcpy(&start, hash->bytes, sizeof start);
+    for (size_t i = start & d->table_mask;; i = (i + 1) & d->table_mask)
+        if (!d->table[i] || hash_equal(&d->out->geometries[d->table[i] - 1].hash, hash))
+            return &d->table[i];
 }
 
-static bool keep_geometry(struct decoded *out, const struct hash *hash, const struct decode_known *known,
-                          struct decode_scratch *scratch, struct arena *arena, struct error *err)
+/* Serialises a mesh and keeps it encoded, once per container and unless the store has it. */
+static bool keep_mesh(struct decoding *d, const struct mesh *mesh, struct hash *hash, uint64_t *bytes)
 {
-    if (already_encoded(out, hash))
+    struct decode_scratch *scratch = d->scratch;
+    size_t size = mesh_canonical_size(mesh);
+    buffer_clear(&scratch->canonical);
+    uint8_t *canonical = buffer_extend(&scratch->canonical, size);
+    if (!canonical)
+        return out_of_memory(d->err);
+    mesh_write(mesh, canonical);
+    *hash = hash_bytes(canonical, size);
+    *bytes = size;
+    uint32_t *slot = geometry_slot(d, hash);
+    if (*slot)
         return true;
-    struct decoded_geometry *geometry = &out->geometries[out->geometry_count];
+    struct decoded_geometry *geometry = &d->out->geometries[d->out->geometry_count];
     bool found = false;
-    if (known->txn && !store_has_geometry(known->txn, hash, &found, err))
+    if (d->known->txn && !store_has_geometry(d->known->txn, hash, &found, d->err))
         return false;
     geometry->hash = *hash;
     if (!found) {
         buffer_clear(&scratch->encoded);
-        if (!codec_encode(CODEC_DEFAULT, scratch->canonical.data, scratch->canonical.size, &scratch->encoded))
-            return out_of_memory(err);
-        geometry->encoded = (const uint8_t *)arena_copy(arena, scratch->encoded.data, scratch->encoded.size);
+        if (!codec_encode(CODEC_DEFAULT, canonical, size, &scratch->encoded))
+            return out_of_memory(d->err);
+        geometry->encoded = (const uint8_t *)arena_copy(d->arena, scratch->encoded.data, scratch->encoded.size);
         geometry->size = scratch->encoded.size;
         if (!geometry->encoded)
-            return out_of_memory(err);
+            return out_of_memory(d->err);
     }
-    out->geometry_count++;
+    *slot = (uint32_t)++d->out->geometry_count;
     return true;
 }
 
-static bool keep_resource(const struct resource *resource, struct resource_record *record, struct decoded *out,
-                          const struct decode_known *known, struct decode_scratch *scratch, struct arena *arena,
-                          struct error *err)
+/* Hash of the raw bytes of all buffers, indices or vertices, one after the other. */
+static bool hash_buffers(const struct decoding *d, const struct candidate *candidate, uint32_t count, bool vertices,
+                         struct hash *hash)
+{
+    struct buffer *raw = &d->scratch->encoded;
+    buffer_clear(raw);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct buffer_place *place = &candidate->buffers[i];
+        uint64_t start = vertices ? place->vertex_offset : place->index_offset;
+        uint64_t size = vertices ? (uint64_t)place->vertex_count * place->stride : (uint64_t)place->index_count * 2;
+        if (start > d->in->size || size > d->in->size - start)
+            continue; /* of a truncated file: the block was never placed, its hash proves nothing */
+        buffer_append(raw, d->in->data + start, size);
+    }
+    *hash = hash_bytes(raw->data, raw->size);
+    return !raw->failed || out_of_memory(d->err);
+}
+
+static bool keep_candidates(struct decoding *d, struct resource_record *record)
+{
+    struct resource *resource = &record->resource;
+    record->candidate_hashes = arena_array(d->arena, resource->candidate_count, sizeof *record->candidate_hashes);
+    if (!record->candidate_hashes)
+        return out_of_memory(d->err);
+    for (uint32_t i = 0; i < resource->candidate_count; i++) {
+        struct candidate_hashes *hashes = &record->candidate_hashes[i];
+        struct candidate *candidate = &resource->candidates[i];
+        uint64_t bytes;
+        if (!hash_buffers(d, candidate, resource->marker_count, false, &hashes->index_bytes) ||
+            !hash_buffers(d, candidate, resource->marker_count, true, &hashes->vertex_bytes) ||
+            (candidate->mesh && !keep_mesh(d, candidate->mesh, &hashes->geometry, &bytes)))
+            return false;
+    }
+    return true;
+}
+
+static bool keep_resource(struct decoding *d, const struct resource *resource, struct resource_record *record)
 {
     record->resource = *resource;
     record->resource.mesh = NULL;
-    out->record.by_status[resource->status]++;
+    d->out->record.by_status[resource->status]++;
+    if (resource->candidate_count && !keep_candidates(d, record))
+        return false;
     if (!resource->mesh)
         return true;
-    size_t size = mesh_canonical_size(resource->mesh);
-    buffer_clear(&scratch->canonical);
-    uint8_t *canonical = buffer_extend(&scratch->canonical, size);
-    if (!canonical)
-        return out_of_memory(err);
-    mesh_write(resource->mesh, canonical);
-    record->geometry = hash_bytes(canonical, size);
-    record->geometry_bytes = size;
-    out->canonical_bytes += size;
-    return keep_geometry(out, &record->geometry, known, scratch, arena, err);
+    if (!keep_mesh(d, resource->mesh, &record->geometry, &record->geometry_bytes))
+        return false;
+    d->out->canonical_bytes += record->geometry_bytes;
+    return true;
+}
+
+/* Room for every geometry of the container: its resources' and those of candidates that were decoded. */
+static bool make_room(struct decoding *d, const struct container *container)
+{
+    size_t meshes = 0, room = 4;
+    for (uint32_t i = 0; i < container->resource_count; i++) {
+        const struct resource *resource = &container->resources[i];
+        meshes += resource->mesh != NULL;
+        for (uint32_t k = 0; k < resource->candidate_count; k++)
+            meshes += resource->candidates[k].mesh != NULL;
+    }
+    while (room < 2 * meshes)
+        room *= 2;
+    d->table_mask = room - 1;
+    d->table = arena_array(d->arena, room, sizeof *d->table);
+    d->out->resource_count = container->resource_count;
+    d->out->resources = arena_array(d->arena, container->resource_count, sizeof *d->out->resources);
+    d->out->geometries = arena_array(d->arena, meshes, sizeof *d->out->geometries);
+    return (d->table && d->out->resources && d->out->geometries) || out_of_memory(d->err);
 }
 
 bool decode_container(const struct input *in, enum format_id format_id, bool ambiguous_format,
@@ -95,13 +168,12 @@ bool decode_container(const struct input *in, enum format_id format_id, bool amb
         container->flags |= FLAG_BIT(FLAG_AMBIGUOUS_FORMAT);
     out->record.bytes = in->size;
     out->record.decoder_version = format ? format->version : 0;
-    out->resource_count = container->resource_count;
-    out->resources = arena_array(arena, out->resource_count, sizeof *out->resources);
-    out->geometries = arena_array(arena, out->resource_count, sizeof *out->geometries);
-    if (!out->resources || !out->geometries)
-        return out_of_memory(err);
+    struct decoding d = {
+        .in = in, .known = known, .scratch = scratch, .arena = arena, .out = out, .err = err};
+    if (!make_room(&d, container))
+        return false;
     for (size_t i = 0; i < out->resource_count; i++)
-        if (!keep_resource(&container->resources[i], &out->resources[i], out, known, scratch, arena, err))
+        if (!keep_resource(&d, &container->resources[i], &out->resources[i]))
             return false;
     return true;
 }

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "pipeline/address.h"
-#include "pipeline/decode.h"
 
 static bool out_of_memory(struct error *err)
 {
@@ -129,15 +128,18 @@ bool lookup_in_file(const char *text, struct lookup_file *out, struct error *err
     bool ok = extract_address(address.container, &limits, &out->item, err);
     if (ok) {
         const struct input in = {out->item.data, out->item.size, out->item.name};
+        const struct decode_known known = {0};
+        struct decode_scratch scratch = {0};
         bool ambiguous;
         const struct format *format = format_probe(&in, &ambiguous);
         if (!format)
-            ok = error_set(err, ERROR_UNSUPPORTED, ERROR_NO_OFFSET, "%s is no container that is decoded here",
-                           address.container);
-        else if (!format_decode(format, &in, &out->arena, &out->container))
-            ok = out_of_memory(err);
-        else if (ambiguous)
-            out->container.flags |= FLAG_BIT(FLAG_AMBIGUOUS_FORMAT);
+            ok = error_set(err, ERROR_UNSUPPORTED, ERROR_NO_OFFSET, "%s is %s", address.container,
+                           out->item.format == FORMAT_ARCHIVE ? "an archive; name a member behind '!'"
+                                                              : "no container that is decoded here");
+        else
+            ok = decode_container(&in, format->id, ambiguous, &known, &scratch, &out->arena, &out->decoded, err);
+        out->container = out->decoded.record.container;
+        decode_scratch_free(&scratch);
     }
     out->path = out->item.path;
     out->stem = ok ? address_stem(out->path) : NULL;

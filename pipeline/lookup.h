@@ -3,6 +3,7 @@
 #ifndef ANCHORAGE_LOOKUP_H
 #define ANCHORAGE_LOOKUP_H
 
+#include "pipeline/decode.h"
 #include "pipeline/extract.h"
 #include "store/store.h"
 
@@ -16,7 +17,8 @@ bool lookup_in_store(struct store_txn *txn, const char *text, struct arena *aren
 struct lookup_file {
     struct extracted item;
     struct arena arena;
-    struct container container;
+    struct decoded decoded;     /* the records a store would keep of it */
+    struct container container; /* decoded.record.container; its resources have their meshes */
     char *path; /* its address; owned by item */
     char *stem; /* the name of resources without a directory's */
 };

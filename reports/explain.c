@@ -1,8 +1,12 @@
 /* explain.c - see explain.h */
 #include "reports/explain.h"
 
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "formats/topology.h"
+#include "reports/coverage.h"
 
 #include "reports/number.h"
 #include "reports/text.h"
@@ -140,6 +144,115 @@ static void print_nodes(FILE *out, const struct resource *resource)
         fprintf(out, "  ... and %u strings more\n", resource->node_count - EXPLAIN_MOST);
 }
 
+/* ---- why here ---------------------------------------------------------------------------------------------- */
+
+/* Appends to a line that is cut when it is full. */
+static void say(char *line, size_t room, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static void say(char *line, size_t room, const char *fmt, ...)
+{
+    size_t used = strlen(line);
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(line + used, room - used, fmt, args);
+    va_end(args);
+}
+
+static void say_evidence(char *line, size_t room, const struct anchor_evidence *e)
+{
+    line[0] = '\0';
+    say(line, room, e->short_of_top ? "greatest index short of the count in %u buffer%s" : "greatest index is the last vertex",
+        e->short_of_top, e->short_of_top == 1 ? "" : "s");
+    if (e->unreferenced)
+        say(line, room, ", %u of %u vertices unreferenced", e->unreferenced, e->vertices);
+    else
+        say(line, room, ", all %u vertices referenced", e->vertices);
+    if (e->normals)
+        say(line, room, ", %u of %u normals of unit length", e->unit, e->normals);
+    else
+        say(line, room, ", no normals");
+    if (e->run_start)
+        say(line, room, e->run_start > 0 ? ", their run begins here" : ", their run began before");
+    if (e->run_end)
+        say(line, room, e->run_end > 0 ? " and ends here" : " and goes on behind");
+    if (e->faces)
+        say(line, room, ", %u of %u faces on the normals' side", e->agreeing, e->faces);
+    if (e->degenerate)
+        say(line, room, ", %u degenerate triangles", e->degenerate);
+    if (e->nonsense)
+        say(line, room, ", %u positions that make no sense", e->nonsense);
+    if (e->stated)
+        say(line, room, ", laid out as the descriptor's words say");
+    if (e->size_match)
+        say(line, room, e->size_match > 0 ? ", of the size the descriptor stores" : ", not of the size the descriptor stores");
+    say(line, room, "; extent %.5g x %.5g x %.5g", (double)e->extent[0], (double)e->extent[1], (double)e->extent[2]);
+    if (e->locality > 0.05f || e->locality < -0.05f)
+        say(line, room, "; its neighbours' places count %+.1f", (double)e->locality);
+}
+
+/* What a rival lacks, or shares, beside the chosen one. */
+static void say_difference(char *line, size_t room, const struct anchor_evidence *best, const struct anchor_evidence *e)
+{
+    line[0] = '\0';
+    if (e->short_of_top > best->short_of_top)
+        say(line, room, "its greatest index falls short; ");
+    if (e->unreferenced > best->unreferenced)
+        say(line, room, "%u more vertices unreferenced; ", e->unreferenced - best->unreferenced);
+    if (e->normals && e->unit < best->unit)
+        say(line, room, "%u fewer unit normals; ", best->unit - e->unit);
+    if (e->run_start < best->run_start || e->run_end < best->run_end)
+        say(line, room, "the run of normals goes past it; ");
+    if (e->degenerate > best->degenerate)
+        say(line, room, "more degenerate triangles; ");
+    if (e->nonsense > best->nonsense)
+        say(line, room, "positions that make no sense; ");
+    if (e->size_match < best->size_match)
+        say(line, room, "not the stored size; ");
+    if (e->stated < best->stated)
+        say(line, room, "not where the descriptor's words put the vertices; ");
+    if (e->locality < best->locality - 0.05f)
+        say(line, room, "further from the neighbours; ");
+    if (!line[0])
+        say(line, room, "nothing of its own bytes speaks against it: other resources' claims, or chance, decide; ");
+    line[strlen(line) - 2] = '\0';
+}
+
+void explain_decision(FILE *out, const struct resource *resource)
+{
+    char line[700];
+    if (!resource->candidate_count)
+        return;
+    fprintf(out, "  %-13s %u kept, %u dropped; score %.2f, margin %.2f (natural log; below 1 is ambiguous)\n", "candidates",
+            resource->candidate_count, resource->candidates_dropped, resource->score, resource->margin);
+    const struct anchor_evidence *best =
+        resource->chosen < resource->candidate_count ? &resource->candidates[resource->chosen].evidence : NULL;
+    for (uint32_t i = 0; i < resource->candidate_count; i++) {
+        const struct candidate *candidate = &resource->candidates[i];
+        bool chosen = i == resource->chosen && resource->status != RESOURCE_DECLINED;
+        fprintf(out, "  %s %-2u %9.2f  ", chosen ? "chosen    " : "          ", i, candidate->score);
+        for (uint32_t k = 0; k < resource->marker_count && k < 4; k++)
+            fprintf(out, "%sindices 0x%llX vertices 0x%llX", k ? ", " : "",
+                    (unsigned long long)candidate->buffers[k].index_offset,
+                    (unsigned long long)candidate->buffers[k].vertex_offset);
+        fputs(resource->marker_count > 4 ? " ...\n" : "\n", out);
+        say_evidence(line, sizeof line, &candidate->evidence);
+        fprintf(out, "  %-13s           %s\n", "", line);
+        if (best && !chosen && resource->status != RESOURCE_DECLINED) {
+            say_difference(line, sizeof line, best, &candidate->evidence);
+            fprintf(out, "  %-13s           against it: %s\n", "", line);
+        }
+    }
+}
+
+void explain_topology(FILE *out, const struct mesh *mesh)
+{
+    struct topology t = topology_of(mesh);
+    if (!t.list_faces)
+        fprintf(out, "  %-13s no normals to compare faces with\n", "topology");
+    else
+        fprintf(out, "  %-13s as list %.3f of %u faces, as strip %.3f of %u\n", "topology", t.list, t.list_faces, t.strip,
+                t.strip_faces);
+}
+
 void explain_resource(FILE *out, const struct resource *resource, const char *name)
 {
     print_text(out, "name", name ? name : "-");
@@ -159,6 +272,7 @@ void explain_resource(FILE *out, const struct resource *resource, const char *na
         fprintf(out, "  %-13s indices at 0x%llX, vertices at 0x%llX\n", "placed",
                 (unsigned long long)resource->buffers[i].index_offset,
                 (unsigned long long)resource->buffers[i].vertex_offset);
+    explain_decision(out, resource);
     print_markers(out, resource);
     print_lods(out, resource);
     print_parts(out, resource);
@@ -240,6 +354,9 @@ void explain_container(FILE *out, const struct container *container, uint64_t by
     for (uint32_t i = 0; i < container->tag_count_count && i < EXPLAIN_MOST; i++)
         fprintf(out, "  %-13s %s x %u\n", i ? "" : "other tags", container->tag_counts[i].tag,
                 container->tag_counts[i].count);
+    if (container->coverage_count)
+        fputc('\n', out);
+    coverage_strip(out, container->coverage, container->coverage_count, 72);
     print_textures(out, container);
     print_resources(out, container, stem);
 }

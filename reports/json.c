@@ -122,11 +122,28 @@ static json_t *json_of_buffers(const struct buffer_place *buffers, uint32_t coun
     return list;
 }
 
+/* The candidates of an ambiguous resource but the one under "buffers". */
+static json_t *json_of_alternatives(const struct resource_record *record)
+{
+    const struct resource *resource = &record->resource;
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < resource->candidate_count; i++) {
+        const struct candidate *candidate = &resource->candidates[i];
+        if (i == resource->chosen)
+            continue;
+        json_array_append_new(
+            list, json_pack("{s:o, s:f, s:o}", "buffers",
+                            json_of_buffers(candidate->buffers, resource->marker_count), "score", candidate->score,
+                            "geometry", json_of_hash(&record->candidate_hashes[i].geometry)));
+    }
+    return list;
+}
+
 json_t *json_of_resource(const struct view_resource *view)
 {
     const struct resource *resource = &view->record->resource;
     bool declined = resource->status == RESOURCE_DECLINED;
-    return json_pack(
+    json_t *object = json_pack(
         "{s:o, s:o, s:o, s:s, s:I, s:o, s:s, s:o, s:f, s:f, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "container",
         json_of_bytes(view->container->path), "also", json_of_also(view->container), "container_hash",
         json_of_hash(&view->container->hash), "format", format_word(resource->format), "index",
@@ -139,6 +156,11 @@ json_t *json_of_resource(const struct view_resource *view)
         json_of_hash(&view->record->geometry), "canonical", json_null(), "flags", json_of_flags(resource->flags),
         "error",
         resource->error.code ? json_of_error(resource->error.msg, resource->error.offset) : json_null());
+    if (resource->status == RESOURCE_AMBIGUOUS) {
+        json_object_set_new(object, "alternatives", json_of_alternatives(view->record));
+        json_object_set_new(object, "alternatives_dropped", json_integer((json_int_t)resource->candidates_dropped));
+    }
+    return object;
 }
 
 json_t *json_of_container(const struct view_container *view)

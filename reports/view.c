@@ -204,15 +204,18 @@ static bool describe(const struct view_container *container, const struct resour
 static bool walk_resource(const struct resource_key *key, const struct resource_record *record, void *ctx)
 {
     struct resource_walk *walk = ctx;
+    struct resource_record whole = *record;
     struct view_resource view;
-    (void)key;
     arena_reset(&walk->arena);
-    if (!describe(walk->container, record, &walk->arena, &view)) {
+    if (!describe(walk->container, &whole, &walk->arena, &view)) {
         out_of_memory(walk->err);
         return !(walk->stopped = true);
     }
     if (!passes(walk->filter, &record->resource, view.name))
         return true;
+    if (record->resource.status == RESOURCE_AMBIGUOUS &&
+        !store_get_candidates(walk->txn, &key->container, &walk->arena, &whole, walk->err))
+        return !(walk->stopped = true);
     walk->passed++;
     walk->stopped = !walk->each(&view, walk->ctx) || walk->passed == walk->filter->limit;
     return !walk->stopped;
@@ -248,6 +251,8 @@ bool view_resource(struct store_txn *txn, const struct resource_key *key, struct
     if (!view_of_content(txn, &key->container, arena, container, found, err))
         return false;
     if (*found && !store_get_resource(txn, &key->container, key->index, arena, record, found, err))
+        return false;
+    if (*found && !store_get_candidates(txn, &key->container, arena, record, err))
         return false;
     return !*found || describe(container, record, arena, out) || out_of_memory(err);
 }

@@ -30,7 +30,7 @@ struct view_container {
 
 struct view_resource {
     const struct view_container *container;
-    const struct resource_record *record;
+    const struct resource_record *record; /* with its candidates when it is ambiguous, or view_resource gave it */
     const char *name;    /* the directory's, or the file name less its ending */
     const char *address; /* CONTAINER#INDEX */
 };

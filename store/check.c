@@ -188,6 +188,53 @@ static bool check_geometry(struct check *check, const MDB_val *key, const struct
     return true;
 }
 
+static bool check_candidates(struct check *check, const MDB_val *key, const struct value *value, struct error *err)
+{
+    struct resource_record record;
+    struct error fault = {0};
+    bool found = false;
+    if (key->mv_size != RESOURCE_KEY_SIZE) {
+        problem(check, key, "the key is not that of a resource");
+        return true;
+    }
+    struct resource_key of = resource_key_read(key->mv_data);
+    if (!store_get_resource(check->txn, &of.container, of.index, &check->arena, &record, &found, &fault))
+        return problem_of(check, key, &fault, err);
+    if (!found) {
+        problem(check, key, "their resource has no record");
+        return true;
+    }
+    if (!candidates_read(value->bytes, value->size, &check->arena, &record, &fault))
+        return problem_of(check, key, &fault, err);
+    for (uint32_t i = 0; i < record.resource.candidate_count; i++) {
+        const struct hash *geometry = &record.candidate_hashes[i].geometry;
+        if (!hash_is_zero(geometry) && !store_has_geometry(check->txn, geometry, &found, err))
+            return false;
+        if (!hash_is_zero(geometry) && !found)
+            problem(check, key, "the geometry of candidate %u is not there", i);
+    }
+    return true;
+}
+
+static bool check_coverage(struct check *check, const MDB_val *key, const struct value *value, struct error *err)
+{
+    struct container container = {0};
+    struct error fault = {0};
+    bool found = false;
+    if (!coverage_read(value->bytes, value->size, &check->arena, &container, &fault))
+        return problem_of(check, key, &fault, err);
+    if (key->mv_size != HASH_SIZE) {
+        problem(check, key, "the key is no hash");
+        return true;
+    }
+    struct hash hash = hash_read(key->mv_data);
+    if (!set_any(check->txn, DB_CONTAINERS, &hash, &found, err))
+        return false;
+    if (!found)
+        problem(check, key, "its container has no record");
+    return true;
+}
+
 static bool check_run(struct check *check, const MDB_val *key, const struct value *value, struct error *err)
 {
     struct run_record record;
@@ -265,6 +312,7 @@ static bool check_one(const MDB_val *key, const MDB_val *stored, void *ctx, stru
                                           struct error *) = {
         [DB_META] = check_meta,          [DB_SOURCES] = check_source,    [DB_CONTAINERS] = check_container,
         [DB_RESOURCES] = check_resource, [DB_GEOMETRY] = check_geometry, [DB_RUNS] = check_run,
+        [DB_CANDIDATES] = check_candidates, [DB_COVERAGE] = check_coverage,
     };
     struct check *check = ctx;
     struct value value;
@@ -335,8 +383,37 @@ static bool digest_source(const struct hash *path_hash, const struct source_reco
     logical.mtime_ns = 0;
     logical.run = 0;
     logical.version = 0;
+    logical.is_input = false; /* how a file was reached is the command line's, not the content's */
     source_write(&digest->bytes, &logical);
     return digest_add(digest, 's', path_hash->bytes, HASH_SIZE);
+}
+
+static bool digest_candidates(struct digest *digest, const struct resource_key *key,
+                              const struct resource_record *resource)
+{
+    struct resource_record record = *resource;
+    struct arena arena = {0};
+    bool ok = store_get_candidates(digest->txn, &key->container, &arena, &record, &digest->err);
+    if (ok && record.resource.candidate_count) {
+        candidates_write(&digest->bytes, &record);
+        ok = digest_add(digest, 'a', &key->index, 0);
+    }
+    arena_free(&arena);
+    return ok;
+}
+
+static bool digest_coverage(struct digest *digest, const struct hash *container,
+                            const struct container_record *of)
+{
+    struct container_record record = *of;
+    struct arena arena = {0};
+    bool ok = store_get_coverage(digest->txn, container, &arena, &record, &digest->err);
+    if (ok && record.container.coverage_count) {
+        coverage_write(&digest->bytes, &record.container);
+        ok = digest_add(digest, 'v', container->bytes, HASH_SIZE);
+    }
+    arena_free(&arena);
+    return ok;
 }
 
 static bool digest_resource(const struct resource_key *key, const struct resource_record *record, void *ctx)
@@ -354,7 +431,7 @@ static bool digest_resource(const struct resource_key *key, const struct resourc
     }
     resource_key_write(key_bytes, key);
     resource_write(&digest->bytes, record);
-    return digest_add(digest, 'r', key_bytes, sizeof key_bytes);
+    return digest_add(digest, 'r', key_bytes, sizeof key_bytes) && digest_candidates(digest, key, record);
 }
 
 static bool digest_container(const struct hash *container, const struct container_record *record, void *ctx)
@@ -363,7 +440,7 @@ static bool digest_container(const struct hash *container, const struct containe
     if (is_of_the_machine(record->container.reason))
         return true;
     container_write(&digest->bytes, record);
-    if (!digest_add(digest, 'c', container->bytes, HASH_SIZE))
+    if (!digest_add(digest, 'c', container->bytes, HASH_SIZE) || !digest_coverage(digest, container, record))
         return false;
     return store_each_resource_of(digest->txn, container, digest_resource, digest, &digest->err) &&
            digest->err.code == ERROR_NONE;

@@ -22,6 +22,9 @@
 #define MARKER_LEAST   (6 * 4 + 2 * 4)
 #define DRAW_LEAST     8
 #define BUFFER_LEAST   (2 * 8 + 3 * 4)
+#define EVIDENCE_SIZE  (10 * 4 + 5 + 7 * 4)
+#define CANDIDATE_SIZE (8 + EVIDENCE_SIZE + 3 * HASH_SIZE)
+#define RUN_LEAST      (2 * 8 + 1)
 
 /* ---- writing ---- */
 
@@ -603,20 +606,38 @@ static void read_marker(struct reader *r, struct arena *arena, struct xbg7_marke
     marker->draw_count = count;
 }
 
+static void write_buffers(struct buffer *out, const struct buffer_place *buffers, uint32_t count)
+{
+    write_u32(out, count);
+    for (uint32_t i = 0; i < count; i++) {
+        write_u64(out, buffers[i].index_offset);
+        write_u64(out, buffers[i].vertex_offset);
+        write_u32(out, buffers[i].index_count);
+        write_u32(out, buffers[i].vertex_count);
+        write_u32(out, buffers[i].stride);
+    }
+}
+
+static struct buffer_place *read_buffers(struct reader *r, struct arena *arena, uint32_t *count)
+{
+    *count = read_count(r, BUFFER_LEAST, "buffers");
+    struct buffer_place *buffers = read_room(r, arena, *count, sizeof *buffers);
+    for (uint32_t i = 0; i < *count && reader_ok(r); i++) {
+        buffers[i].index_offset = read_u64(r, "index offset");
+        buffers[i].vertex_offset = read_u64(r, "vertex offset");
+        buffers[i].index_count = reader_u32le(r, "index count");
+        buffers[i].vertex_count = reader_u32le(r, "vertex count");
+        buffers[i].stride = reader_u32le(r, "stride");
+    }
+    return buffers;
+}
+
 static void write_placement(struct buffer *out, const struct resource *resource)
 {
     write_u32(out, resource->marker_count);
     for (uint32_t i = 0; i < resource->marker_count; i++)
         write_marker(out, &resource->markers[i]);
-    write_u32(out, resource->buffer_count);
-    for (uint32_t i = 0; i < resource->buffer_count; i++) {
-        const struct buffer_place *place = &resource->buffers[i];
-        write_u64(out, place->index_offset);
-        write_u64(out, place->vertex_offset);
-        write_u32(out, place->index_count);
-        write_u32(out, place->vertex_count);
-        write_u32(out, place->stride);
-    }
+    write_buffers(out, resource->buffers, resource->buffer_count);
 }
 
 static void read_placement(struct reader *r, struct arena *arena, struct resource *resource)
@@ -626,17 +647,7 @@ static void read_placement(struct reader *r, struct arena *arena, struct resourc
     for (uint32_t i = 0; i < count && reader_ok(r); i++)
         read_marker(r, arena, &resource->markers[i]);
     resource->marker_count = count;
-    count = read_count(r, BUFFER_LEAST, "buffers");
-    resource->buffers = read_room(r, arena, count, sizeof *resource->buffers);
-    for (uint32_t i = 0; i < count && reader_ok(r); i++) {
-        struct buffer_place *place = &resource->buffers[i];
-        place->index_offset = read_u64(r, "index offset");
-        place->vertex_offset = read_u64(r, "vertex offset");
-        place->index_count = reader_u32le(r, "index count");
-        place->vertex_count = reader_u32le(r, "vertex count");
-        place->stride = reader_u32le(r, "stride");
-    }
-    resource->buffer_count = count;
+    resource->buffers = read_buffers(r, arena, &resource->buffer_count);
 }
 
 bool resource_write(struct buffer *out, const struct resource_record *record)
@@ -713,6 +724,129 @@ bool resource_read(const uint8_t *bytes, size_t size, struct arena *arena, struc
         return false;
     check_references(&r, record);
     return reader_ok(&r);
+}
+
+/* ---- candidates ---- */
+
+static void write_evidence(struct buffer *out, const struct anchor_evidence *evidence)
+{
+    const uint32_t counts[] = {evidence->vertices, evidence->triangles, evidence->short_of_top,
+                               evidence->unreferenced, evidence->normals, evidence->unit, evidence->faces,
+                               evidence->agreeing, evidence->degenerate, evidence->nonsense};
+    const float measures[] = {evidence->coherence, evidence->extent[0], evidence->extent[1], evidence->extent[2],
+                              evidence->radius, evidence->size_odds, evidence->locality};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        write_u32(out, counts[i]);
+    write_u8(out, (uint8_t)evidence->run_start);
+    write_u8(out, (uint8_t)evidence->run_end);
+    write_u8(out, (uint8_t)evidence->stated);
+    write_u8(out, (uint8_t)evidence->size_match);
+    write_u8(out, evidence->layout);
+    for (size_t i = 0; i < sizeof measures / sizeof *measures; i++)
+        write_f32(out, measures[i]);
+}
+
+static void read_evidence(struct reader *r, struct anchor_evidence *evidence)
+{
+    uint32_t *const counts[] = {&evidence->vertices, &evidence->triangles, &evidence->short_of_top,
+                                &evidence->unreferenced, &evidence->normals, &evidence->unit, &evidence->faces,
+                                &evidence->agreeing, &evidence->degenerate, &evidence->nonsense};
+    float *const measures[] = {&evidence->coherence, &evidence->extent[0], &evidence->extent[1],
+                               &evidence->extent[2], &evidence->radius, &evidence->size_odds, &evidence->locality};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        *counts[i] = reader_u32le(r, "evidence");
+    evidence->run_start = reader_i8(r, "run start");
+    evidence->run_end = reader_i8(r, "run end");
+    evidence->stated = reader_i8(r, "stated");
+    evidence->size_match = reader_i8(r, "size match");
+    evidence->layout = reader_u8(r, "layout");
+    for (size_t i = 0; i < sizeof measures / sizeof *measures; i++)
+        *measures[i] = reader_f32le(r, "evidence");
+}
+
+bool candidates_write(struct buffer *out, const struct resource_record *record)
+{
+    const struct resource *resource = &record->resource;
+    write_u8(out, RECORD_VERSION);
+    write_u32(out, resource->candidates_dropped);
+    write_u32(out, resource->chosen);
+    write_u32(out, resource->candidate_count);
+    for (uint32_t i = 0; i < resource->candidate_count; i++) {
+        const struct candidate *candidate = &resource->candidates[i];
+        write_f64(out, candidate->score);
+        write_buffers(out, candidate->buffers, resource->marker_count);
+        write_evidence(out, &candidate->evidence);
+        write_hash(out, &record->candidate_hashes[i].index_bytes);
+        write_hash(out, &record->candidate_hashes[i].vertex_bytes);
+        write_hash(out, &record->candidate_hashes[i].geometry);
+    }
+    return !out->failed;
+}
+
+bool candidates_read(const uint8_t *bytes, size_t size, struct arena *arena, struct resource_record *record,
+                     struct error *err)
+{
+    struct reader r = reader_make(bytes, size, 0, "candidates record", err);
+    struct resource *resource = &record->resource;
+    read_version(&r);
+    uint32_t dropped = reader_u32le(&r, "dropped candidates"), chosen = reader_u32le(&r, "chosen candidate");
+    uint32_t count = read_count(&r, CANDIDATE_SIZE, "candidates");
+    struct candidate *list = read_room(&r, arena, count, sizeof *list);
+    struct candidate_hashes *hashes = read_room(&r, arena, count, sizeof *hashes);
+    for (uint32_t i = 0; i < count && reader_ok(&r); i++) {
+        uint32_t buffers;
+        list[i].score = read_f64(&r, "score");
+        list[i].buffers = read_buffers(&r, arena, &buffers);
+        if (reader_ok(&r) && buffers != resource->marker_count)
+            reader_fail(&r, ERROR_RANGE, "%u buffers of %u markers", buffers, resource->marker_count);
+        read_evidence(&r, &list[i].evidence);
+        hashes[i].index_bytes = read_hash(&r, "hash of indices");
+        hashes[i].vertex_bytes = read_hash(&r, "hash of vertices");
+        hashes[i].geometry = read_hash(&r, "geometry");
+    }
+    if (!read_end(&r))
+        return false;
+    resource->candidates = list;
+    resource->candidate_count = count;
+    resource->candidates_dropped = dropped;
+    resource->chosen = chosen;
+    record->candidate_hashes = hashes;
+    return true;
+}
+
+/* ---- coverage ---- */
+
+bool coverage_write(struct buffer *out, const struct container *container)
+{
+    write_u8(out, RECORD_VERSION);
+    write_u32(out, container->coverage_count);
+    for (uint32_t i = 0; i < container->coverage_count; i++) {
+        write_u64(out, container->coverage[i].start);
+        write_u64(out, container->coverage[i].end);
+        write_u8(out, container->coverage[i].kind);
+    }
+    return !out->failed;
+}
+
+bool coverage_read(const uint8_t *bytes, size_t size, struct arena *arena, struct container *container,
+                   struct error *err)
+{
+    struct reader r = reader_make(bytes, size, 0, "coverage record", err);
+    read_version(&r);
+    uint32_t count = read_count(&r, RUN_LEAST, "coverage runs");
+    struct coverage_run *runs = read_room(&r, arena, count, sizeof *runs);
+    for (uint32_t i = 0; i < count && reader_ok(&r); i++) {
+        runs[i].start = read_u64(&r, "start");
+        runs[i].end = read_u64(&r, "end");
+        runs[i].kind = read_below(&r, COVERAGE_KIND_COUNT, "coverage kind");
+        if (reader_ok(&r) && (runs[i].end <= runs[i].start || (i && runs[i].start != runs[i - 1].end)))
+            reader_fail(&r, ERROR_RANGE, "run %u does not follow the one before it", i);
+    }
+    if (!read_end(&r))
+        return false;
+    container->coverage = runs;
+    container->coverage_count = count;
+    return true;
 }
 
 /* ---- runs ---- */

@@ -29,6 +29,8 @@ static const struct {
     [DB_CONTAINERS] = {"containers", 0},
     [DB_RESOURCES] = {"resources", 0},
     [DB_NAMES] = {"names", MDB_DUPSORT | MDB_DUPFIXED},
+    [DB_CANDIDATES] = {"candidates", 0},
+    [DB_COVERAGE] = {"coverage", 0},
     [DB_GEOMETRY] = {"geometry", 0},
     [DB_USES] = {"uses", MDB_DUPSORT | MDB_DUPFIXED},
     [DB_RUNS] = {"runs", 0},

@@ -53,6 +53,12 @@ bool store_get_container(struct store_txn *txn, const struct hash *container, st
                          struct container_record *record, bool *found, struct error *err);
 bool store_get_resource(struct store_txn *txn, const struct hash *container, uint32_t index,
                         struct arena *arena, struct resource_record *record, bool *found, struct error *err);
+/* Adds the candidates of a resource to its record, which was read before; without any nothing changes. */
+bool store_get_candidates(struct store_txn *txn, const struct hash *container, struct arena *arena,
+                          struct resource_record *record, struct error *err);
+/* Adds the coverage map to a container's record, which was read before; without one nothing changes. */
+bool store_get_coverage(struct store_txn *txn, const struct hash *container, struct arena *arena,
+                        struct container_record *record, struct error *err);
 bool store_has_container(struct store_txn *txn, const struct hash *container, uint32_t decoder_version,
                          bool *found, struct error *err);
 bool store_has_geometry(struct store_txn *txn, const struct hash *geometry, bool *found, struct error *err);
@@ -108,7 +114,7 @@ bool store_put_source(struct store_txn *txn, const struct source_record *record,
  * others; UINT64_MAX when it is not known. */
 bool store_drop_unseen(struct store_txn *txn, const struct hash *parent_path, uint64_t run, uint64_t seen,
                        struct error *err);
-/* Replaces a content's record and its resources. resources[i] are written under their resource.index; two of
+/* Replaces a content's record, its coverage map, and its resources with their candidates. resources[i] are written under their resource.index; two of
  * one index are an error. record->container.resource_count and by_status count them, which store_check
  * compares. */
 bool store_put_container(struct store_txn *txn, const struct hash *container,

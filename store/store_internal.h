@@ -24,6 +24,8 @@ enum store_db {
     DB_CONTAINERS, /* container hash -> container record */
     DB_RESOURCES,  /* container hash, u32 BE index -> resource record */
     DB_NAMES,      /* set: hash of a name -> resource keys */
+    DB_CANDIDATES, /* container hash, u32 BE index -> candidates record, of resources that have some */
+    DB_COVERAGE,   /* container hash -> coverage record */
     DB_GEOMETRY,   /* geometry hash -> encoded geometry */
     DB_USES,       /* set: geometry hash -> resource keys */
     DB_RUNS,       /* u64 BE -> run record */
@@ -112,9 +114,10 @@ bool set_has(struct store_txn *txn, enum store_db db, const struct hash *key, co
 /* Appends the values of a set, which have `size` bytes each, to the list, in their order. */
 bool set_collect(struct store_txn *txn, enum store_db db, const struct hash *key, size_t size,
                  struct buffer *list, struct error *err);
-/* Whether the key has any value: of DB_PLACES, whether a content is live. */
 /* How many values the set of that key has. */
-bool set_count(struct store_txn *txn, enum store_db db, const struct hash *key, uint64_t *count, struct error *err);
+bool set_count(struct store_txn *txn, enum store_db db, const struct hash *key, uint64_t *count,
+               struct error *err);
+/* Whether the key has any value: of DB_PLACES, whether a content is live. */
 bool set_any(struct store_txn *txn, enum store_db db, const struct hash *key, bool *found, struct error *err);
 
 /* Walks a database in key order, sets value by value, from the first key not below `from` on (NULL: from the

@@ -38,6 +38,30 @@ bool store_get_resource(struct store_txn *txn, const struct hash *container, uin
            store_bad_record(DB_RESOURCES, key, sizeof key, err);
 }
 
+bool store_get_candidates(struct store_txn *txn, const struct hash *container, struct arena *arena,
+                          struct resource_record *record, struct error *err)
+{
+    uint8_t key[RESOURCE_KEY_SIZE];
+    struct value value;
+    bool found;
+    resource_key_write(key, &(struct resource_key){*container, record->resource.index});
+    if (!value_get(txn, DB_CANDIDATES, key, sizeof key, &value, &found, err))
+        return false;
+    return !found || candidates_read(value.bytes, value.size, arena, record, err) ||
+           store_bad_record(DB_CANDIDATES, key, sizeof key, err);
+}
+
+bool store_get_coverage(struct store_txn *txn, const struct hash *container, struct arena *arena,
+                        struct container_record *record, struct error *err)
+{
+    struct value value;
+    bool found;
+    if (!value_get(txn, DB_COVERAGE, container->bytes, HASH_SIZE, &value, &found, err))
+        return false;
+    return !found || coverage_read(value.bytes, value.size, arena, &record->container, err) ||
+           store_bad_record(DB_COVERAGE, container->bytes, HASH_SIZE, err);
+}
+
 bool store_has_container(struct store_txn *txn, const struct hash *container, uint32_t decoder_version,
                          bool *found, struct error *err)
 {

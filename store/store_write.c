@@ -146,6 +146,7 @@ static bool remove_resources(struct store_txn *txn, const struct hash *container
         done = (!old.has_name || set_remove(txn, DB_NAMES, &old.name, old.key, sizeof old.key, err)) &&
                (hash_is_zero(&old.geometry) ||
                 set_remove(txn, DB_USES, &old.geometry, old.key, sizeof old.key, err)) &&
+               value_delete(txn, DB_CANDIDATES, old.key, sizeof old.key, err) &&
                value_delete(txn, DB_RESOURCES, old.key, sizeof old.key, err);
     }
     buffer_free(&list);
@@ -175,6 +176,13 @@ static bool put_resource(struct store_txn *txn, const struct hash *container,
         if (!set_add(txn, DB_NAMES, &name_hash, key, sizeof key, err))
             return false;
     }
+    if (record->resource.candidate_count) {
+        buffer_clear(&txn->scratch);
+        if (!candidates_write(&txn->scratch, record))
+            return store_nomem(err);
+        if (!value_put(txn, DB_CANDIDATES, key, sizeof key, txn->scratch.data, txn->scratch.size, NULL, NULL, err))
+            return false;
+    }
     return hash_is_zero(&record->geometry) || set_add(txn, DB_USES, &record->geometry, key, sizeof key, err);
 }
 
@@ -193,8 +201,17 @@ bool store_put_container(struct store_txn *txn, const struct hash *container,
     /* A content without a record has no resources either, so only a known one is searched for old ones. */
     if (existed && (!value_put(txn, DB_CONTAINERS, container->bytes, HASH_SIZE, txn->scratch.data,
                                txn->scratch.size, NULL, NULL, err) ||
-                    !remove_resources(txn, container, err)))
+                    !remove_resources(txn, container, err) ||
+                    !value_delete(txn, DB_COVERAGE, container->bytes, HASH_SIZE, err)))
         return false;
+    if (record->container.coverage_count) {
+        buffer_clear(&txn->scratch);
+        if (!coverage_write(&txn->scratch, &record->container))
+            return store_nomem(err);
+        if (!value_put(txn, DB_COVERAGE, container->bytes, HASH_SIZE, txn->scratch.data, txn->scratch.size, NULL,
+                       NULL, err))
+            return false;
+    }
     for (size_t i = 0; i < resource_count; i++)
         if (!put_resource(txn, container, &resources[i], err))
             return false;

@@ -6,6 +6,7 @@
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 : "${ANCHORAGE:=$ROOT/build/release/anchorage}"
 export LC_ALL=C
+bats_require_minimum_version 1.5.0
 
 anchorage() { "$ANCHORAGE" "$@"; }
 

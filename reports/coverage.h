@@ -1,0 +1,24 @@
+/* coverage.h - what the bytes of a data section are: sums, a strip for a terminal, JSON.
+ */
+#ifndef ANCHORAGE_COVERAGE_H
+#define ANCHORAGE_COVERAGE_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "formats/format.h"
+
+struct coverage_sums {
+    uint64_t bytes[COVERAGE_KIND_COUNT], total;
+};
+struct coverage_sums coverage_sum(const struct coverage_run *runs, uint32_t count);
+
+/* One line of `columns` cells, each showing the kind that most of its bytes are, and under it a legend with shares. Letters
+ * without colour, coloured blocks with. Nothing when there are no runs. */
+void coverage_strip(FILE *out, const struct coverage_run *runs, uint32_t count, unsigned columns);
+
+/* {"texture": bytes, ...} of every kind; [[start, end, kind], ...]. */
+json_t *coverage_sums_json(const struct coverage_sums *sums);
+json_t *coverage_runs_json(const struct coverage_run *runs, uint32_t count);
+
+#endif
