@@ -6,6 +6,7 @@
 config ?= release
 BUILD  ?= build/$(config)
 PREFIX ?= /usr/local
+JOBS   ?= $(shell nproc)
 CC     ?= cc
 
 .SUFFIXES:
@@ -56,6 +57,15 @@ ALL_LDFLAGS = $(LDFLAGS_$(config)) $(LDFLAGS)
 # OpenMP is used in one file; -fopenmp elsewhere would only hide a stray pragma.
 OPENMP := -fopenmp
 
+# `make V=1` shows the commands instead of what they make.
+ifeq ($(V),1)
+  Q :=
+  say = @:
+else
+  Q := @
+  say = @printf '  %-5s %s\n'
+endif
+
 # ---- building ----------------------------------------------------------------------------------------------
 
 .PHONY: all
@@ -66,19 +76,23 @@ program: $(PROGRAM)
 
 $(PROGRAM): $(call objects,$(CMD_SOURCES)) $(LIBRARY)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(OPENMP) -o $@ $^ $(PKG_LIBS) -lm
+	$(say) LD $@
+	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(OPENMP) -o $@ $^ $(PKG_LIBS) -lm
 
 $(LIBRARY): $(call objects,$(LIB_SOURCES))
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(say) AR $@
+	$(Q)$(AR) rcs $@ $^
 
 $(BUILD)/tests/%: $(BUILD)/tests/%.o $(call objects,$(TEST_SUPPORT)) $(LIBRARY)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(OPENMP) -o $@ $^ -lcmocka $(PKG_LIBS) -lm
+	$(say) LD $@
+	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(OPENMP) -o $@ $^ -lcmocka $(PKG_LIBS) -lm
 
 $(BUILD)/%.o: %.c Makefile | packages-present
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+	$(say) CC $@
+	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 $(BUILD)/pipeline/parallel.o: ALL_CFLAGS += $(OPENMP)
 
@@ -115,13 +129,13 @@ test-deps: deps
 
 .PHONY: check quick unit-tests sanitize-tests cli-tests
 check: test-deps
-	$(MAKE) config=release all
-	$(MAKE) config=sanitize all
+	$(MAKE) -j$(JOBS) config=release all
+	$(MAKE) -j$(JOBS) config=sanitize all
 	tests/run --release build/release --sanitize build/sanitize --cli
 
 quick: deps
 	@.ci/install-packages libcmocka-dev
-	$(MAKE) config=release all
+	$(MAKE) -j$(JOBS) config=release all
 	tests/run --release build/release --quick
 
 # ---- the demonstration -------------------------------------------------------------------------------------
@@ -129,7 +143,7 @@ quick: deps
 DEMO := build/demo
 .PHONY: demo
 demo: deps
-	@$(MAKE) --no-print-directory config=release program
+	@$(MAKE) -j$(JOBS) --no-print-directory config=release program
 	@docs/demo.sh $(PROGRAM) $(DEMO)
 
 # ---- measuring ---------------------------------------------------------------------------------------------
@@ -175,3 +189,41 @@ help:
 	@echo "make install     into PREFIX=$(PREFIX)"
 	@echo "make lint        headers, layering, formatting, static analysis"
 	@echo "config=release|debug|sanitize|coverage|fuzz chooses how it is built"
+
+# ---- fuzzing -----------------------------------------------------------------------------------------------
+# Harnesses are linked with libFuzzer in config=fuzz and with tests/fuzz/standalone.c in all others, where `make check` runs
+# their seeds. FUZZ_S is the time of each in seconds; FUZZ names harnesses, all when it is empty.
+
+FUZZ_S ?= 60
+FUZZ   ?=
+FUZZ_SUPPORT := $(filter-out $(FUZZ_SOURCES) tests/fuzz/standalone.c,$(wildcard tests/fuzz/*.c))
+HEADERS += $(wildcard tests/fuzz/*.h)
+ALL_C   += $(FUZZ_SUPPORT) tests/fuzz/standalone.c
+ifeq ($(config),fuzz)
+  FUZZ_DRIVER := -fsanitize=fuzzer
+  OPENMP      := # clang's runtime of it is a package of its own, and harnesses have one thread
+  CFLAGS_fuzz += -Wno-unknown-warning-option -Wno-unknown-pragmas
+else
+  FUZZ_DRIVER := $(BUILD)/tests/fuzz/standalone.o
+endif
+
+# Kept between runs of make: otherwise a chain of implicit rules drops them.
+.SECONDARY: $(call objects,$(FUZZ_SOURCES) $(FUZZ_SUPPORT) tests/fuzz/standalone.c)
+
+$(FUZZERS): $(BUILD)/tests/fuzz/%: $(BUILD)/tests/fuzz/%.o $(call objects,$(FUZZ_SUPPORT) $(TEST_SUPPORT)) \
+            $(filter %.o,$(FUZZ_DRIVER)) $(LIBRARY)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(OPENMP) -o $@ $(filter %.o %.a,$^) $(filter -%,$(FUZZ_DRIVER)) -lcmocka \
+	    $(PKG_LIBS) -lm
+
+-include $(patsubst %.c,$(BUILD)/%.d,$(FUZZ_SUPPORT) tests/fuzz/standalone.c)
+
+.PHONY: fuzzers fuzz fuzz-corpus
+fuzzers: $(FUZZERS)
+
+fuzz: test-deps
+	$(MAKE) config=fuzz BUILD=$(if $(filter fuzz,$(config)),$(BUILD),build/fuzz) fuzzers
+	tests/fuzz/run_fuzz.sh $(if $(filter fuzz,$(config)),$(BUILD),build/fuzz) $(FUZZ_S) $(FUZZ)
+
+fuzz-corpus: $(FUZZERS)
+	tests/fuzz/run_corpus.sh $(BUILD)
