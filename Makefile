@@ -40,6 +40,7 @@ PKG_LIBS   = $(shell pkg-config --libs $(PACKAGES)) -lmeshoptimizer
 
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith -Wwrite-strings \
             -Wno-format-truncation
+# Contraction would make a * b + c another number on machines that have it, and the generator other bytes.
 CPPFLAGS += -D_GNU_SOURCE -I. $(PKG_CFLAGS)
 CFLAGS_release  := -O2 -g -fno-math-errno
 CFLAGS_debug    := -O0 -g3
@@ -52,7 +53,7 @@ LDFLAGS_fuzz     := -fsanitize=address,undefined
 ifeq ($(config),fuzz)
   CC := clang-14
 endif
-ALL_CFLAGS  = -std=gnu17 $(WARNINGS) $(CFLAGS_$(config)) $(CFLAGS)
+ALL_CFLAGS  = -std=gnu17 -ffp-contract=off $(WARNINGS) $(CFLAGS_$(config)) $(CFLAGS)
 ALL_LDFLAGS = $(LDFLAGS_$(config)) $(LDFLAGS)
 # OpenMP is used in one file; -fopenmp elsewhere would only hide a stray pragma.
 OPENMP := -fopenmp

@@ -33,6 +33,9 @@ void put_u16be(struct buffer *out, uint16_t value);
 void put_u32be(struct buffer *out, uint32_t value);
 void put_f32be(struct buffer *out, float value);
 
+/* [x, y, z], each in the shortest decimal that reads back to the same f32, as the program prints them. */
+json_t *corpus_vector(const float v[static 3]);
+
 struct corpus_file {
     char path[256];      /* relative, '/'-separated */
     struct buffer bytes;
@@ -72,5 +75,12 @@ struct corpus_options {
     const char *models; /* folder with OBJ files, plain or in zips, used as geometry; NULL: parametric shapes */
 };
 bool corpus_write(const struct corpus_options *options, struct error *err);
+
+/* For benches, at the speed of writing: a pool of distinct models is generated and each use of one differs in a
+ * coordinate, so that contents and geometry are distinct. An uncompressed ustar of about `bytes` bytes of sound MESHBIN,
+ * BGF and XPR2 files. */
+bool corpus_uncompressed(const char *path, uint64_t bytes, uint64_t seed, struct error *err);
+/* An uncompressed ustar of `count` small sound MESHBIN files. */
+bool corpus_small_meshbins(const char *path, unsigned count, uint64_t seed, struct error *err);
 
 #endif

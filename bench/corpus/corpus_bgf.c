@@ -382,16 +382,11 @@ static bool put_model(struct maker *m, uint32_t triangles)
 
 /* ---- truth --------------------------------------------------------------------------------------------- */
 
-static json_t *floats(const float *values)
-{
-    return json_pack("[fff]", (double)values[0], (double)values[1], (double)values[2]);
-}
-
 static json_t *bounds_json(const struct bounds *bounds)
 {
     if (!bounds->valid)
         return json_null();
-    return json_pack("{s:o, s:o}", "min", floats(bounds->min), "max", floats(bounds->max));
+    return json_pack("{s:o, s:o}", "min", corpus_vector(bounds->min), "max", corpus_vector(bounds->max));
 }
 
 /* The fields that models and libraries share; the name is the file's stem. */

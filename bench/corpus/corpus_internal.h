@@ -1,9 +1,9 @@
 /* corpus_internal.h - what the files of the generator share; not for its users.
  *
- * An XPR2 container is planned as a `struct stage`: recipes (corpus_recipes.c) add resources and the blocks they
- * own to it, corpus_descriptor.c writes what the directory says of a resource, and corpus_xpr2.c lays everything out
- * and writes bytes and truth. A `struct world` is what outlives a container. Functions that return false have run
- * out of memory; nothing else can fail.
+ * An XPR2 container is planned as a `struct stage`: recipes (corpus_recipes.c) add resources and the blocks
+ * they own to it, corpus_descriptor.c writes what the directory says of a resource, and corpus_xpr2.c lays
+ * everything out and writes bytes and truth. A `struct world` is what outlives a container. Functions that
+ * return false have run out of memory; nothing else can fail.
  */
 #ifndef ANCHORAGE_CORPUS_INTERNAL_H
 #define ANCHORAGE_CORPUS_INTERNAL_H
@@ -14,16 +14,25 @@
 /* ---- shapes (corpus_shape.c) ---- */
 
 /* Vertex and triangle counts follow from family, triangles and split alone. */
-enum shape_family { SHAPE_SPHERE, SHAPE_BOX, SHAPE_TUBE, SHAPE_TERRAIN, SHAPE_TORUS, SHAPE_TINY, SHAPE_FAMILIES };
-/* `split`: every pair of adjacent triangles gets four vertices of its own, with the flat normal. An empty shape
- * (corner is NULL) when memory runs out. */
-struct shape shape_make(struct rng *rng, enum shape_family family, bool split, uint32_t triangles, float size);
+enum shape_family {
+    SHAPE_SPHERE,
+    SHAPE_BOX,
+    SHAPE_TUBE,
+    SHAPE_TERRAIN,
+    SHAPE_TORUS,
+    SHAPE_TINY,
+    SHAPE_FAMILIES
+};
+/* `split`: every pair of adjacent triangles gets four vertices of its own, with the flat normal. An empty
+ * shape (corner is NULL) when memory runs out. */
+struct shape shape_make(struct rng *rng, enum shape_family family, bool split, uint32_t triangles,
+                        float size);
 /* Room for so many vertices and triangles, not initialised; empty when memory runs out. */
 struct shape shape_room(uint32_t vertices, uint32_t triangles);
 /* Area-weighted normals of unit length from the triangles. */
 void shape_smooth_normals(struct shape *shape);
-/* Turns the shape by a random rotation, scales its largest extent to `size` and moves it off the origin. Normals are
- * not turned: recompute them. */
+/* Turns the shape by a random rotation, scales its largest extent to `size` and moves it off the origin.
+ * Normals are not turned: recompute them. */
 void shape_pose(struct shape *shape, struct rng *rng, float size);
 
 /* ---- changes to shapes (corpus_mesh.c) ---- */
@@ -39,12 +48,14 @@ struct shape shape_mirror(const struct shape *shape);
 void shape_swap_vertices(struct shape *shape, uint32_t a, uint32_t b);
 /* Drops triangles from the end until `triangles` are left, and the vertices that nothing uses any more. */
 void shape_crop(struct shape *shape, uint32_t triangles);
+/* Numbers vertices by first use and drops those that no triangle uses. */
+void shape_drop_unused(struct shape *shape);
 /* With `extra` triangles without area mixed in. */
 struct shape shape_with_degenerate(const struct shape *shape, struct rng *rng, uint32_t extra);
 /* Reverses the winding of about so many percent of the triangles; the normals stay. */
 void shape_flip(struct shape *shape, struct rng *rng, unsigned percent);
-/* With `extra` vertices that no triangle uses, copies of existing ones moved a little. At the end of the list, or
- * mixed in so that the last vertex stays referenced. */
+/* With `extra` vertices that no triangle uses, copies of existing ones moved a little. At the end of the
+ * list, or mixed in so that the last vertex stays referenced. */
 struct shape shape_with_unused(const struct shape *shape, struct rng *rng, uint32_t extra, bool at_end);
 void shape_bounds(const struct shape *shape, float low[3], float high[3]);
 
@@ -64,10 +75,17 @@ struct layout {
     unsigned count;
     struct layout_element element[LAYOUT_ELEMENTS_MAX];
     uint32_t stride;
-    int normal; /* element that is the normal, -1: none */
+    int normal;                                  /* element that is the normal, -1: none */
     bool reordered, unusual_code, hidden_number; /* hidden_number: one element's size is in no table */
 };
-enum layout_wish { LAYOUT_ANY, LAYOUT_NO_NORMAL, LAYOUT_HALF_NORMAL, LAYOUT_PACKED_NORMAL, LAYOUT_HIDDEN_NUMBER };
+enum layout_wish {
+    LAYOUT_ANY,
+    LAYOUT_NO_NORMAL,
+    LAYOUT_HALF_NORMAL,
+    LAYOUT_FLOAT_NORMAL,
+    LAYOUT_PACKED_NORMAL,
+    LAYOUT_HIDDEN_NUMBER,
+};
 /* A random declaration that fulfils the wish. */
 struct layout layout_random(struct rng *rng, enum layout_wish wish);
 unsigned layout_number(const struct layout_element *element); /* GPU vertex format number */
@@ -92,9 +110,11 @@ struct block {
     struct buffer bytes;
     unsigned part_count, phase, cluster; /* phase: the start is this modulo 16, if aligned_phase */
     bool phased, contested;              /* contested: lies in a texture that contradicts itself */
+    bool follows;                        /* lies beside the block before it in the stage's list */
     bool in_texture;                     /* has no place of its own: is copied into a texture's pixels */
     struct span span[PARTS_MAX];
     float low[3], high[3]; /* bounds of all vertices of all parts */
+    uint64_t key;          /* its turn in the file, while it is laid out */
     uint64_t place;        /* offset in the data section, once laid out */
 };
 /* Stores parts as grouped pools, or as a sequence whose start will be `phase` modulo 16. */
@@ -127,7 +147,7 @@ enum lie {
 struct declared {
     uint32_t vertex_count, index_count;
     struct layout layout;
-    unsigned draw_count; /* 0: the descriptor has no record */
+    unsigned draw_count;      /* 0: the descriptor has no record */
     uint32_t draw[DRAWS_MAX]; /* index counts */
 };
 
@@ -162,7 +182,7 @@ enum locality { LOCALITY_NONE, LOCALITY_CLUSTERS, LOCALITY_ORDERED };
 struct traits {
     enum locality locality;
     bool sizes, derived, legacy_base, truncated, weapon, elsewhere; /* elsewhere: no block at the start */
-    unsigned alignment; /* of blocks: 4, 16 or 32 */
+    unsigned alignment;                                             /* of blocks: 4, 16 or 32 */
 };
 
 #define CLUSTERS_MAX 24
@@ -177,7 +197,7 @@ struct stage {
     unsigned resource_count, resource_room, block_count, block_room, texture_count, texture_room;
     unsigned signature_count, signature_room;
     unsigned cluster, cluster_count, rank[CLUSTERS_MAX]; /* rank: place of a cluster in file order */
-    unsigned size_word, size_measure;                    /* where and what the stored size is in this container */
+    unsigned size_word, size_measure; /* where and what the stored size is in this container */
     bool size_before_marker;
     bool failed;                  /* memory ran out */
     struct resource_plan nowhere; /* what is written to after that */
@@ -189,8 +209,8 @@ struct models {
     struct shape *shapes;
     size_t count;
 };
-/* Reads OBJ files below `directory`, plain or in zip files, in byte order of their paths; keeps at most 256 that
- * have 4..20000 triangles and fewer than 60000 vertices. False with *err set when nothing can be read. */
+/* Reads OBJ files below `directory`, plain or in zip files, in byte order of their paths; keeps at most 256
+ * that have 4..20000 triangles and at most 60000 vertices. False with *err set when there is none. */
 bool models_load(const char *directory, struct models *models, struct error *err);
 void models_free(struct models *models);
 
@@ -216,6 +236,7 @@ enum change { AS_IS, NOISY, INVERTED, UNREFERENCED, SHORT_MAXIMUM, DEGENERATE };
 /* What a mesh should be like. */
 struct wish {
     bool split, tiny, large, smooth; /* smooth: every vertex in several triangles */
+    bool exclusive;                  /* see stage_take_counts */
     enum change change;
     uint32_t triangles; /* 0: random */
 };
@@ -224,8 +245,10 @@ struct wish {
 struct shape wish_shape(struct world *world, struct rng *rng, const struct wish *wish);
 /* A mesh as wished whose counts no other one in the container has. */
 struct shape stage_fresh_shape(struct stage *stage, const struct wish *wish);
-/* Whether no other mesh of the container has these counts; then they are taken. */
-bool stage_take_counts(struct stage *stage, const struct shape *shape);
+/* Whether no other mesh of the container has these counts; then they are taken. With `exclusive` none has its
+ * vertex count: the end of the index buffer of a block that nobody owns, or of which there are two, is an
+ * exact block for any mesh of equal vertex count and fewer triangles. */
+bool stage_take_counts(struct stage *stage, const struct shape *shape, bool exclusive);
 /* Stores parts as a block of the given cluster; its number. */
 unsigned stage_add_block(struct stage *stage, const struct part *parts, unsigned count, bool sequence,
                          struct defects defects, unsigned cluster, struct rng *rng);
@@ -233,8 +256,8 @@ unsigned stage_add_block(struct stage *stage, const struct part *parts, unsigned
 struct resource_plan *stage_add_resource(struct stage *stage, const struct part *parts, unsigned count,
                                          bool sequence, const char *name, unsigned cluster);
 void resource_add_placement(struct resource_plan *resource, unsigned block);
-/* Stores the model's size with the resource, in the container's own measure and rounded as a modeller would; nothing
- * where the container has no sizes. */
+/* Stores the model's size with the resource, in the container's own measure and rounded as a modeller would;
+ * nothing where the container has no sizes. */
 void stage_store_size(struct stage *stage, struct resource_plan *resource, unsigned block);
 /* A name that occurs once in the corpus; `tail` ends it, NULL: a random one. */
 void stage_new_name(struct stage *stage, char name[48], const char *tail);

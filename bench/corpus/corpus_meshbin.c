@@ -420,13 +420,13 @@ static json_t *truth_flags(const struct model *model, const struct kind *kind)
 static json_t *truth_bounds(const struct model *model)
 {
     int32_t low[3], high[3];
-    json_t *min = json_array(), *max = json_array();
+    float min[3], max[3];
     model_box(model, low, high);
     for (int i = 0; i < 3; i++) {
-        json_array_append_new(min, json_real((double)((float)low[i] / 128.0f)));
-        json_array_append_new(max, json_real((double)((float)high[i] / 128.0f)));
+        min[i] = (float)low[i] / 128.0f;
+        max[i] = (float)high[i] / 128.0f;
     }
-    return json_pack("{s:o, s:o}", "min", min, "max", max);
+    return json_pack("{s:o, s:o}", "min", corpus_vector(min), "max", corpus_vector(max));
 }
 
 /* What is declared where nothing is decoded: the vertex groups count triangles if the file still has them

@@ -1,8 +1,8 @@
 /* corpus_shape.c - parametric surfaces. See corpus.h and corpus_internal.h.
  *
- * Only + - * / and sqrtf decide a value: these are exact to the last bit under IEEE 754, so a shape is the same on
- * every machine. Circles come from the rational parametrisation, spheres from a lattice on the cube that is pushed
- * out. The object files of the generator must be compiled without contraction of a * b + c.
+ * Only + - * / and sqrtf decide a value: these are exact to the last bit under IEEE 754, so a shape is the
+ * same on every machine. Circles come from the rational parametrisation, spheres from a lattice on the cube
+ * that is pushed out. The object files of the generator must be compiled without contraction of a * b + c.
  */
 #include "bench/corpus/corpus_internal.h"
 
@@ -89,8 +89,8 @@ static uint32_t patch_vertices(uint32_t columns, uint32_t rows)
     return (columns + 1) * (rows + 1);
 }
 
-static void add_patch(struct shape *shape, struct cursor *at, uint32_t columns, uint32_t rows, surface_fn *point,
-                      const struct surface *surface)
+static void add_patch(struct shape *shape, struct cursor *at, uint32_t columns, uint32_t rows,
+                      surface_fn *point, const struct surface *surface)
 {
     uint32_t first = at->vertex;
     for (uint32_t row = 0; row <= rows; row++) {
@@ -260,8 +260,12 @@ static struct shape tiny_family(const float *parameter, uint32_t triangles)
     static const float point[6][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {-1, 0, 0}, {0, -1, 0}, {0, 0, -1}};
     static const uint8_t triangle[] = {0, 1, 2}, square[] = {0, 1, 3, 0, 3, 4};
     static const uint8_t tetrahedron[] = {0, 1, 2, 0, 3, 1, 0, 2, 3, 1, 3, 2};
-    static const uint8_t pyramids[] = {0, 1, 2, 1, 3, 2, 3, 4, 2, 4, 0, 2, 1, 0, 5, 3, 1, 5, 4, 3, 5, 0, 4, 5};
-    const uint8_t *corner = triangles < 2 ? triangle : triangles < 4 ? square : triangles < 8 ? tetrahedron : pyramids;
+    static const uint8_t pyramids[] = {0, 1, 2, 1, 3, 2, 3, 4, 2, 4, 0, 2,
+                                       1, 0, 5, 3, 1, 5, 4, 3, 5, 0, 4, 5};
+    const uint8_t *corner = triangles < 2   ? triangle
+                            : triangles < 4 ? square
+                            : triangles < 8 ? tetrahedron
+                                            : pyramids;
     uint32_t count = triangles < 2 ? 1 : triangles < 4 ? 2 : triangles < 8 ? 4 : 8;
     /* Points are numbered in the order of first use, so that none is left over. */
     uint32_t number[6] = {0}, vertices = 0;

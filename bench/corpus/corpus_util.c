@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "reports/view.h"
+
 struct rng rng_make(uint64_t seed, uint64_t stream)
 {
     struct rng rng = {seed * UINT64_C(0x9E3779B97F4A7C15) ^ (stream + 1) * UINT64_C(0xD1B54A32D192ED03)};
@@ -85,4 +87,9 @@ void corpus_file_free(struct corpus_file *file)
     buffer_free(&file->bytes);
     json_decref(file->truth);
     file->truth = NULL;
+}
+
+json_t *corpus_vector(const float v[static 3])
+{
+    return json_pack("[o,o,o]", json_of_f32(v[0]), json_of_f32(v[1]), json_of_f32(v[2]));
 }

@@ -1,0 +1,284 @@
+/* corpus_bench.c - big inputs for benches, at the speed of writing. See corpus.h.
+ *
+ * The tar is written by hand: a ustar header is 512 bytes of text (POSIX.1-1988), and nothing here needs
+ * more.
+ */
+#include "bench/corpus/corpus_internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/chunk.h"
+
+/* ---- ustar ---- */
+
+enum { TAR_BLOCK = 512, WRITE_UNIT = 1 << 20 };
+
+struct tar {
+    FILE *file;
+    const char *path;
+    uint64_t bytes;
+};
+
+static bool tar_open(struct tar *tar, const char *path, struct error *err)
+{
+    *tar = (struct tar){.file = fopen(path, "wb"), .path = path};
+    if (!tar->file)
+        return error_set(err, ERROR_IO, ERROR_NO_OFFSET, "cannot write %s: %s", path, strerror(errno));
+    setvbuf(tar->file, NULL, _IOFBF, WRITE_UNIT);
+    return true;
+}
+
+static bool tar_put(struct tar *tar, const void *bytes, size_t size)
+{
+    tar->bytes += size;
+    return fwrite(bytes, 1, size, tar->file) == size;
+}
+
+/* A member's header: name, mode, owner, size and time in octal, a checksum over it all with its own field
+ * blank. */
+static void tar_header(uint8_t header[TAR_BLOCK], const char *name, size_t size)
+{
+    char *text = (char *)header;
+    memset(header, 0, TAR_BLOCK);
+    snprintf(text, 100, "%s", name);
+    memcpy(text + 100, "0000644", 8);
+    memcpy(text + 108, "0000000", 8);
+    memcpy(text + 116, "0000000", 8);
+    snprintf(text + 124, 12, "%011llo", (unsigned long long)size);
+    memcpy(text + 136, "00000000000", 12);
+    memset(text + 148, ' ', 8);
+    text[156] = '0';
+    memcpy(text + 257, "ustar", 6);
+    memcpy(text + 263, "00", 2);
+    unsigned sum = 0;
+    for (int i = 0; i < TAR_BLOCK; i++)
+        sum += header[i];
+    snprintf(text + 148, 8, "%06o", sum);
+}
+
+static bool tar_add(struct tar *tar, const char *name, const void *bytes, size_t size, struct error *err)
+{
+    static const uint8_t zero[TAR_BLOCK];
+    uint8_t header[TAR_BLOCK];
+    tar_header(header, name, size);
+    bool ok = tar_put(tar, header, TAR_BLOCK) && tar_put(tar, bytes, size) &&
+              tar_put(tar, zero, (TAR_BLOCK - size % TAR_BLOCK) % TAR_BLOCK);
+    return ok || error_set(err, ERROR_IO, ERROR_NO_OFFSET, "cannot write %s: %s", tar->path, strerror(errno));
+}
+
+static bool tar_close(struct tar *tar, bool ok, struct error *err)
+{
+    static const uint8_t end[2 * TAR_BLOCK];
+    ok = ok && tar_put(tar, end, sizeof end);
+    if (fclose(tar->file) != 0)
+        ok = false;
+    return ok || error_set(err, ERROR_IO, ERROR_NO_OFFSET, "cannot write %s: %s", tar->path, strerror(errno));
+}
+
+/* ---- the pool ---- */
+
+/* Places in a file where the low 16 bits of a coordinate may be changed without harm. */
+enum { PATCHES_MOST = 64 };
+struct pooled {
+    struct corpus_file file;
+    const char *ending;
+    unsigned patch_count;
+    size_t patch[PATCHES_MOST];
+};
+
+struct pool {
+    struct pooled *models;
+    unsigned count;
+    uint64_t bytes;
+};
+
+static void pool_free(struct pool *pool)
+{
+    for (unsigned i = 0; i < pool->count; i++)
+        corpus_file_free(&pool->models[i].file);
+    free(pool->models);
+}
+
+static bool is_decoded(const struct corpus_file *file)
+{
+    const char *status = json_string_value(json_object_get(json_array_get(file->truth, 0), "status"));
+    return status && strcmp(status, "decoded") == 0;
+}
+
+/* The first vertex behind the header, little-endian i32 (formats/meshbin.md); files without a magic have
+ * none. */
+static void patch_meshbin(struct pooled *model)
+{
+    const struct buffer *bytes = &model->file.bytes;
+    size_t header = 7 + 1 + 1 + 5 * 4;
+    if (bytes->size < 64 || memcmp(bytes->data, "MESHBIN", 7) != 0)
+        return;
+    model->patch[model->patch_count++] = header + (bytes->data[7] >= 2 ? 2 : 0);
+}
+
+/* The first vertex of each vertex block, little-endian f32 (formats/bgf.md). */
+static void patch_bgf(struct pooled *model)
+{
+    struct arena arena = {0};
+    struct chunk_file chunks;
+    struct error err = {0};
+    struct input in = {model->file.bytes.data, model->file.bytes.size, "model.bgf"};
+    bool open = chunk_open(&in, &arena, &chunks, &err);
+    for (uint32_t i = 0; open && i < chunks.count && model->patch_count < PATCHES_MOST; i++)
+        if (chunk_vertex_layout(chunks.chunks[i].tag).stride && chunks.chunks[i].size >= 12)
+            model->patch[model->patch_count++] = chunks.chunks[i].offset + chunks.chunks[i].header;
+    arena_free(&arena);
+}
+
+static float read_f32be(const uint8_t *at)
+{
+    union {
+        uint32_t u;
+        float f;
+    } pun = {(uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3]};
+    return pun.f;
+}
+
+/* Whether the three floats at `at` lie in the bounds: then the vertex begins with its position. */
+static bool is_position(const uint8_t *at, const json_t *bounds)
+{
+    for (size_t i = 0; i < 3; i++) {
+        float value = read_f32be(at + 4 * i);
+        float low = (float)json_number_value(json_array_get(json_object_get(bounds, "min"), i));
+        float high = (float)json_number_value(json_array_get(json_object_get(bounds, "max"), i));
+        if (!(value >= low && value <= high))
+            return false;
+    }
+    return true;
+}
+
+/* The first vertex of each resource, big-endian f32: the low half of x is two bytes in. */
+static void patch_xpr2(struct pooled *model)
+{
+    const struct buffer *bytes = &model->file.bytes;
+    size_t i;
+    json_t *resource;
+    json_array_foreach(model->file.truth, i, resource)
+    {
+        json_t *buffers = json_array_get(json_object_get(resource, "placements"), 0);
+        json_t *at = json_object_get(json_array_get(buffers, 0), "vertex_offset");
+        size_t offset = (size_t)json_integer_value(at);
+        if (at && model->patch_count < PATCHES_MOST && offset + 12 <= bytes->size &&
+            is_position(bytes->data + offset, json_object_get(resource, "bounds")))
+            model->patch[model->patch_count++] = offset + 2;
+    }
+}
+
+/* Keeps a model that can be varied, and frees any other. */
+static void pool_add(struct pool *pool, unsigned room, struct pooled *model)
+{
+    if (model->patch_count == 0 || pool->count == room) {
+        corpus_file_free(&model->file);
+        return;
+    }
+    pool->bytes += model->file.bytes.size;
+    pool->models[pool->count++] = *model;
+}
+
+/* Sound MESHBIN files of every version, of `least`..2 x `least` triangles. */
+static bool pool_meshbins(struct pool *pool, unsigned room, unsigned wanted, uint32_t least, struct rng *rng)
+{
+    for (unsigned i = 0; pool->count < wanted && i < wanted * 8; i++) {
+        struct pooled model = {.ending = "meshbin"};
+        if (!corpus_meshbin(rng, i % corpus_meshbin_kinds(), least + rng_below(rng, least), &model.file))
+            return false;
+        if (is_decoded(&model.file))
+            patch_meshbin(&model);
+        pool_add(pool, room, &model);
+    }
+    return true;
+}
+
+static bool pool_bgfs(struct pool *pool, unsigned room, unsigned wanted, struct rng *rng)
+{
+    for (unsigned i = 0; pool->count < wanted && i < wanted * 8; i++) {
+        struct pooled model = {.ending = "bgf"};
+        if (!corpus_bgf(rng, i % corpus_bgf_kinds(), 400 + rng_below(rng, 4000), &model.file))
+            return false;
+        if (is_decoded(&model.file))
+            patch_bgf(&model);
+        pool_add(pool, room, &model);
+    }
+    return true;
+}
+
+static bool pool_stages(struct pool *pool, unsigned room, unsigned wanted, uint64_t seed)
+{
+    struct world world = {.seed = seed, .triangles_cap = 3000, .pool = 2, .captures = json_array()};
+    for (unsigned i = 0; pool->count < wanted && i < wanted * 8; i++) {
+        struct pooled model = {.ending = "xpr"};
+        if (!corpus_stage(&world, i, 40, 3 << 20, &model.file)) {
+            json_decref(world.captures);
+            return false;
+        }
+        patch_xpr2(&model);
+        pool_add(pool, room, &model);
+    }
+    json_decref(world.captures);
+    return true;
+}
+
+/* Uses a model for the `number`th time: its coordinates get other low bits. */
+static void vary(struct pooled *model, uint32_t number)
+{
+    for (unsigned i = 0; i < model->patch_count; i++) {
+        uint8_t *at = model->file.bytes.data + model->patch[i];
+        at[0] = (uint8_t)number;
+        at[1] = (uint8_t)(number >> 8);
+    }
+}
+
+static bool add_use(struct tar *tar, struct pooled *model, unsigned number, uint32_t use, struct error *err)
+{
+    char name[100];
+    snprintf(name, sizeof name, "models/%04u/m%08u.%s", number / 1000 % 10000, number, model->ending);
+    vary(model, use);
+    return tar_add(tar, name, model->file.bytes.data, model->file.bytes.size, err);
+}
+
+/* ---- what benches ask for ---- */
+
+bool corpus_uncompressed(const char *path, uint64_t bytes, uint64_t seed, struct error *err)
+{
+    enum { MESHBINS = 48, BGFS = 96, STAGES = 104 };
+    struct rng rng = rng_make(seed, 4 << 24);
+    struct pool pool = {.models = calloc(STAGES, sizeof *pool.models)};
+    struct tar tar = {0};
+    bool ok = pool.models && pool_meshbins(&pool, STAGES, MESHBINS, 400, &rng) &&
+              pool_bgfs(&pool, STAGES, BGFS, &rng) && pool_stages(&pool, STAGES, STAGES, seed) && pool.bytes;
+    if (!ok)
+        error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory");
+    ok = ok && tar_open(&tar, path, err);
+    for (unsigned number = 0; ok && tar.bytes < bytes; number++)
+        ok = add_use(&tar, &pool.models[number % pool.count], number, number / pool.count, err);
+    if (tar.file)
+        ok = tar_close(&tar, ok, err);
+    pool_free(&pool);
+    return ok;
+}
+
+bool corpus_small_meshbins(const char *path, unsigned count, uint64_t seed, struct error *err)
+{
+    enum { POOL = 256 };
+    struct rng rng = rng_make(seed, 5 << 24);
+    struct pool pool = {.models = calloc(POOL, sizeof *pool.models)};
+    struct tar tar = {0};
+    bool ok = pool.models && pool_meshbins(&pool, POOL, POOL, 12, &rng) && pool.count;
+    if (!ok)
+        error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory");
+    ok = ok && tar_open(&tar, path, err);
+    for (unsigned number = 0; ok && number < count; number++)
+        ok = add_use(&tar, &pool.models[number % pool.count], number, number / pool.count, err);
+    if (tar.file)
+        ok = tar_close(&tar, ok, err);
+    pool_free(&pool);
+    return ok;
+}
