@@ -170,6 +170,55 @@ struct xbg7_marker {
     } *draws;
 };
 
+/* What was measured of a place where a resource's geometry may lie (formats/anchor.md gives the weights). Counts are sums
+ * over its buffers. */
+struct anchor_evidence {
+    uint32_t vertices, triangles;
+    uint32_t short_of_top; /* buffers whose greatest index is not vertex_count - 1 */
+    uint32_t unreferenced; /* vertices that no index names */
+    uint32_t normals, unit; /* vertices that have a normal; those of length about 1 */
+    uint32_t faces, agreeing; /* triangles sampled; those whose side the stored normals are on */
+    uint32_t degenerate;   /* triangles that name a vertex twice */
+    uint32_t nonsense;     /* positions that no modeller stores: denormal, not finite, astronomic */
+    int8_t run_start, run_end; /* 1: the run of unit normals begins (ends) with the buffer; -1: it goes on; 0: no normals */
+    int8_t index_start; /* -1: small words in front of the indices, as of a longer list; 1: none */
+    int8_t stated;  /* 1: the descriptor's words give this layout; 0: they say nothing */
+    int8_t size_match; /* 1: the stored size is this one's; -1: it is not; 0: not known */
+    uint8_t layout; /* enum anchor_layout */
+    float coherence; /* length of a triangle's edge over the distance of two random vertices */
+    float extent[3], radius; /* of all positions; radius: the greatest distance from the origin */
+    float size_odds; /* natural-log odds of that, by how often the container's sizes fit */
+    float locality;  /* natural-log odds from where the descriptor's neighbours lie */
+};
+
+/* One place where a resource's geometry may lie. */
+struct candidate {
+    struct buffer_place *buffers; /* [resource.marker_count] */
+    double score;                 /* natural-log odds against chance */
+    struct anchor_evidence evidence;
+    const struct mesh *mesh; /* of ambiguous resources; NULL otherwise */
+};
+
+/* What the bytes of an XPR2 data section are. Numbers are written into stores. */
+enum coverage_kind {
+    COVERAGE_OTHER = 0,
+    COVERAGE_TEXTURE = 1,
+    COVERAGE_INDEX = 2,  /* claimed by a proven or assigned resource */
+    COVERAGE_VERTEX = 3, /* likewise */
+    COVERAGE_PADDING = 4,
+    COVERAGE_VERTEX_LIKE = 5, /* unclaimed, and a run of unit normals */
+    COVERAGE_INDEX_LIKE = 6,  /* unclaimed, and small words */
+    COVERAGE_KIND_COUNT
+};
+
+/* "texture", "vertex-like" ... */
+const char *coverage_kind_word(enum coverage_kind kind);
+
+struct coverage_run {
+    uint64_t start, end; /* bytes from the container's start, half-open */
+    enum coverage_kind kind;
+};
+
 /* One geometry resource. */
 struct resource {
     enum format_id format;
@@ -194,6 +243,10 @@ struct resource {
     const char **nodes;              /* XBG7: strings of the descriptor that may be node or material names */
     struct xbg7_marker *markers;
     struct buffer_place *buffers; /* where it was located; empty for addressed formats */
+    /* XBG7: where it may lie, best score first, then least offset; the chosen one among them. Declined resources may
+     * have some too. */
+    uint32_t candidate_count, candidates_dropped, chosen;
+    struct candidate *candidates;
 };
 
 /* A texture of an XPR2 directory (formats/xpr2.md). Offsets in bytes from the container's start. */
@@ -224,6 +277,8 @@ struct container {
     struct resource *resources; /* in directory order */
     struct texture *textures;
     struct tag_count *tag_counts; /* sorted by tag */
+    uint32_t coverage_count;
+    struct coverage_run *coverage; /* XPR2: the data section, every byte once, in order */
 };
 
 /* What a decoder is given: the container's bytes, and the member's own file name for the few rules that need it

@@ -230,14 +230,20 @@ static bool canonical_counts(const uint8_t *bytes, size_t size, uint32_t counts[
                          MESH_CANONICAL_VERSION);
     if (counts[4] < 1 || counts[4] > MESH_STREAMS_MAX)
         return error_set(err, ERROR_RANGE, 16, "geometry: %u streams", counts[4]);
+    if (counts[7]) /* one mesh has one serialisation: hashes are taken over it */
+        return error_set(err, ERROR_MALFORMED, 28, "geometry: the last word of the header is %u", counts[7]);
     uint64_t corners = (uint64_t)counts[3] * 12;
     uint64_t need = MESH_CANONICAL_HEADER + (uint64_t)counts[5] * MESH_CANONICAL_PART +
                     (uint64_t)counts[6] * MESH_CANONICAL_BONE + (uint64_t)counts[4] * MESH_CANONICAL_STREAM;
     if (need > size)
         return error_set(err, ERROR_TRUNCATED, 0, "geometry: tables leave the value");
     const uint8_t *stream = bytes + MESH_CANONICAL_HEADER;
-    for (uint32_t i = 0; i < counts[4]; i++, stream += MESH_CANONICAL_STREAM)
+    for (uint32_t i = 0; i < counts[4]; i++, stream += MESH_CANONICAL_STREAM) {
+        if (stream[3] > 1)
+            return error_set(err, ERROR_MALFORMED, (uint64_t)(stream + 3 - bytes),
+                             "geometry: stream %u: indexed is %u", i, stream[3]);
         need += (uint64_t)load_u32le(stream + 4) * stream[2] * 4 + (stream[3] ? corners : 0);
+    }
     if (need != size)
         return error_set(err, ERROR_TRUNCATED, 0, "geometry: %zu bytes where its counts need %llu", size,
                          (unsigned long long)need);

@@ -128,3 +128,10 @@ const char *flag_word(enum flag flag)
         "texture-out-of-data", "texture-overlap", "ambiguous-format", "rounded",          "bad-link"};
     return (unsigned)flag < FLAG_COUNT ? words[flag] : "unknown";
 }
+
+const char *coverage_kind_word(enum coverage_kind kind)
+{
+    static const char *const words[COVERAGE_KIND_COUNT] = {"other",   "texture",     "index",     "vertex",
+                                                           "padding", "vertex-like", "index-like"};
+    return (unsigned)kind < COVERAGE_KIND_COUNT ? words[kind] : "other";
+}

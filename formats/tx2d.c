@@ -73,7 +73,8 @@ static uint64_t level_bytes(struct pixel_format format, bool tiled, uint32_t wid
 }
 
 /* Bytes of levels 1..last, one after the other. */
-static uint64_t mip_bytes(struct pixel_format format, bool tiled, uint32_t width, uint32_t height, unsigned last)
+static uint64_t mip_bytes(struct pixel_format format, bool tiled, uint32_t width, uint32_t height,
+                          unsigned last)
 {
     unsigned wide = log2_ceil(width), high = log2_ceil(height);
     uint64_t sum = 0;
@@ -103,7 +104,8 @@ static unsigned last_stored_level(uint32_t width, uint32_t height, unsigned mip_
 static bool find_constant(struct reader *r)
 {
     if (r->size < OLD_SIZE)
-        return reader_fail(r, ERROR_MALFORMED, "%zu bytes are no texture header (52, older kits 40)", r->size);
+        return reader_fail(r, ERROR_MALFORMED, "%zu bytes are no texture header (52, older kits 40)",
+                           r->size);
     reader_seek(r, r->size < NEW_SIZE ? OLD_CONSTANT : NEW_CONSTANT);
     struct reader ahead = *r;
     uint32_t d0 = reader_u32be(&ahead, "d0");
@@ -142,7 +144,8 @@ void tx2d_parse(struct reader *r, uint64_t data_offset, struct texture *texture)
     uint32_t slices = texture->dimension == DIMENSION_CUBE ? 6 : stacked ? texture->depth : 1;
     unsigned last = last_stored_level(texture->width, texture->height, bits(d4, 6, 4), bits(d5, 11, 1));
     texture->base_offset = data_offset + (d1 & ~(PAGE - 1));
-    texture->base_size = slices * level_bytes(format, texture->tiled, pitch ? pitch : texture->width, texture->height);
+    texture->base_size =
+        slices * level_bytes(format, texture->tiled, pitch ? pitch : texture->width, texture->height);
     texture->mip_offset = data_offset + (d5 & ~(PAGE - 1));
     texture->mip_size = slices * mip_bytes(format, texture->tiled, texture->width, texture->height, last);
     if (!texture->mip_size)
@@ -180,8 +183,9 @@ static void contest_run(struct texture *textures, const struct extent *extents, 
         textures[extents[i].texture].contested = true;
 }
 
-/* Sweeps the sorted ranges. Comparing each run of equal ranges with the one that reaches furthest so far finds every
- * overlap: whatever else reaches into a run also overlaps that furthest one, and was contested with it before. */
+/* Sweeps the sorted ranges. Comparing each run of equal ranges with the one that reaches furthest so far
+ * finds every overlap: whatever else reaches into a run also overlaps that furthest one, and was contested
+ * with it before. */
 static bool contest_overlaps(struct texture *textures, const struct extent *extents, size_t count)
 {
     bool found = false;

@@ -1,8 +1,8 @@
-/* xbg7.c - XBG7 descriptors: buffer markers, vertex declarations, draw records, names. See xbg7.h; the layout is
- * stated in formats/xbg7.md.
+/* xbg7.c - XBG7 descriptors: buffer markers, vertex declarations, draw records, names. See xbg7.h; the layout
+ * is stated in formats/xbg7.md.
  *
- * A descriptor is a graph of which only these parts are known; they are found by their content. Offsets from the
- * marker word m:
+ * A descriptor is a graph of which only these parts are known; they are found by their content. Offsets from
+ * the marker word m:
  *
  *   m-40 u32 vertex fetch word 0 (derived)      m    u32 index bytes = 2 x index count
  *   m-36 u32 vertex fetch word 1 (derived)      m+4  u32 index count, a multiple of 3
@@ -14,32 +14,34 @@
 
 #include <string.h>
 
-#define ELEMENT_BYTES     12u
-#define END_STREAM        0x00FFu
-#define END_FORMAT        0xFFFFFFFFu
-#define MARKER_BEFORE     32u /* bytes in front of the marker word that every marker has */
-#define FETCH_BEFORE      40u
-#define RECORD_BYTES      16u
-#define RECORD_TAIL_MAX   64u
-#define NAME_MIN          3u
-#define NAME_MAX          255u
-#define NAMES_MAX         1024u
-/* Steps per descriptor word that sharing out draw records may take: passes over the records, and the search among
- * records that do not follow each other. Real descriptors need a small part of either. */
+#define ELEMENT_BYTES   12u
+#define END_STREAM      0x00FFu
+#define END_FORMAT      0xFFFFFFFFu
+#define MARKER_BEFORE   32u /* bytes in front of the marker word that every marker has */
+#define FETCH_BEFORE    40u
+#define RECORD_BYTES    16u
+#define RECORD_TAIL_MAX 64u
+#define NAME_MIN        3u
+#define NAME_MAX        255u
+#define NAMES_MAX       1024u
+/* Steps per descriptor word that sharing out draw records may take: passes over the records, and the search
+ * among records that do not follow each other. Real descriptors need a small part of either. */
 #define PASS_STEPS   32u
 #define SEARCH_STEPS 8u
 
 unsigned xbg7_format_size(uint32_t format)
 {
     static const uint8_t sizes[64] = {
-        [XBG7_8_8_8_8] = 4, [XBG7_2_10_10_10] = 4,   [XBG7_10_11_11] = 4, [XBG7_11_11_10] = 4, [XBG7_16_16] = 4,
-        [XBG7_F16X2] = 4,   [XBG7_16_16_16_16] = 8,  [XBG7_F16X4] = 8,    [XBG7_INT] = 4,      [XBG7_INT2] = 8,
-        [XBG7_INT4] = 16,   [XBG7_F32] = 4,          [XBG7_F32X2] = 8,    [XBG7_F32X4] = 16,   [XBG7_F32X3] = 12,
+        [XBG7_8_8_8_8] = 4, [XBG7_2_10_10_10] = 4, [XBG7_10_11_11] = 4,    [XBG7_11_11_10] = 4,
+        [XBG7_16_16] = 4,   [XBG7_F16X2] = 4,      [XBG7_16_16_16_16] = 8, [XBG7_F16X4] = 8,
+        [XBG7_INT] = 4,     [XBG7_INT2] = 8,       [XBG7_INT4] = 16,       [XBG7_F32] = 4,
+        [XBG7_F32X2] = 8,   [XBG7_F32X4] = 16,     [XBG7_F32X3] = 12,
     };
     return sizes[format & 63];
 }
 
-/* ---- vertex declarations ----------------------------------------------------------------------------------- */
+/* ---- vertex declarations
+ * ----------------------------------------------------------------------------------- */
 
 /* What a declaration turned out to be. */
 enum verdict { NOT_A_DECLARATION, DECLARED, DECLARED_UNKNOWN };
@@ -78,8 +80,8 @@ static bool add_element(struct declaration *out, uint32_t word1, uint32_t format
     return true;
 }
 
-/* The declaration at the reader's position. One that never ends, names no POSITION, or whose elements overlap or lie
- * in another stream, is none: taking those for declarations makes other bytes markers. */
+/* The declaration at the reader's position. One that never ends, names no POSITION, or whose elements overlap
+ * or lie in another stream, is none: taking those for declarations makes other bytes markers. */
 static enum verdict read_declaration(struct reader r, struct declaration *out)
 {
     memset(out, 0, sizeof *out);
@@ -105,9 +107,11 @@ static enum verdict read_declaration(struct reader r, struct declaration *out)
     return out->unknown || !out->position ? DECLARED_UNKNOWN : DECLARED;
 }
 
-/* ---- markers ----------------------------------------------------------------------------------------------- */
+/* ---- markers
+ * ----------------------------------------------------------------------------------------------- */
 
-/* A descriptor being read. `near_miss` is the first place that looks like a marker in all but its declaration. */
+/* A descriptor being read. `near_miss` is the first place that looks like a marker in all but its
+ * declaration. */
 struct parse {
     struct reader *r;
     struct arena *arena;
@@ -235,7 +239,8 @@ static bool scan_markers(struct parse *p)
     return true;
 }
 
-/* ---- draw records ------------------------------------------------------------------------------------------ */
+/* ---- draw records
+ * ------------------------------------------------------------------------------------------ */
 
 struct records {
     uint32_t count;
@@ -272,8 +277,9 @@ static bool scan_records(struct parse *p, struct records *records)
     return true;
 }
 
-/* A run of records that follow each other, starts at `from` or later, and makes up the marker's indices. A window whose
- * sum only grows and shrinks finds it in one pass; a record of more vertices than the buffer has breaks it. */
+/* A run of records that follow each other, starts at `from` or later, and makes up the marker's indices. A
+ * window whose sum only grows and shrinks finds it in one pass; a record of more vertices than the buffer has
+ * breaks it. */
 static bool find_run(const struct records *records, const struct xbg7_marker *marker, uint32_t from,
                      uint32_t *first, uint32_t *count)
 {
@@ -310,8 +316,8 @@ static bool find_whole(const struct records *records, const struct xbg7_marker *
     return false;
 }
 
-/* A depth-first choice of records with strangers between them, earliest first; `chosen` holds their numbers. Bounded by
- * records->search_steps, as the problem is a subset sum. */
+/* A depth-first choice of records with strangers between them, earliest first; `chosen` holds their numbers.
+ * Bounded by records->search_steps, as the problem is a subset sum. */
 static uint32_t find_subset(struct records *records, const struct xbg7_marker *marker, uint32_t from,
                             uint32_t *chosen)
 {
@@ -352,8 +358,8 @@ static bool set_draws(struct parse *p, struct xbg7_marker *marker, const struct 
     return true;
 }
 
-/* The records from `from` on that are the marker's draws, into `chosen`: one equal to the buffer's counts; else a run
- * that sums to them; else some with strangers between. Returns how many; 0 when nothing fits. */
+/* The records from `from` on that are the marker's draws, into `chosen`: one equal to the buffer's counts;
+ * else a run that sums to them; else some with strangers between. Returns how many; 0 when nothing fits. */
 static uint32_t choose_records(struct records *records, const struct xbg7_marker *marker, uint32_t from,
                                uint32_t *chosen)
 {
@@ -389,12 +395,13 @@ static bool share_records(struct parse *p)
     return true;
 }
 
-/* ---- names ------------------------------------------------------------------------------------------------- */
+/* ---- names
+ * ------------------------------------------------------------------------------------------------- */
 
 static bool is_name_byte(uint8_t c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
-           c == '.' || c == ':' || c == '/' || c == ' ';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-' || c == '.' || c == ':' || c == '/' || c == ' ';
 }
 
 /* Whether bytes[0..length) is a word somebody may have typed: a letter first or behind an underscore. */
@@ -406,7 +413,8 @@ static bool is_name(const uint8_t *bytes, size_t length)
     return (first >= 'a' && first <= 'z') || (first >= 'A' && first <= 'Z');
 }
 
-/* Collects the strings that may be names of nodes and materials: a hint for people, nothing is decided by it. */
+/* Collects the strings that may be names of nodes and materials: a hint for people, nothing is decided by it.
+ */
 static bool scan_names(struct parse *p)
 {
     struct reader whole = *p->r;
@@ -432,7 +440,8 @@ static bool scan_names(struct parse *p)
     return true;
 }
 
-/* ---- the whole --------------------------------------------------------------------------------------------- */
+/* ---- the whole
+ * --------------------------------------------------------------------------------------------- */
 
 /* The sums over all markers; false when they leave 32 bits. */
 static bool count_declared(struct resource *out)
@@ -470,8 +479,8 @@ bool xbg7_parse(struct reader *descriptor, struct arena *arena, struct resource 
     if (!share_records(&p))
         return false;
     if (!count_declared(out)) {
-        error_set(&err, ERROR_RANGE, descriptor->base, "%u markers declare more than 2^32 vertices or triangles",
-                  out->marker_count);
+        error_set(&err, ERROR_RANGE, descriptor->base,
+                  "%u markers declare more than 2^32 vertices or triangles", out->marker_count);
         resource_decline(out, DECLINE_BAD_DESCRIPTOR, &err);
         return true;
     }

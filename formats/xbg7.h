@@ -1,5 +1,5 @@
-/* xbg7.h - XBG7 geometry descriptors: what they say about their buffers. Where the buffers lie no field says; that
- * is the business of anchor_locate.h. Layout, evidence and status of every field: formats/xbg7.md.
+/* xbg7.h - XBG7 geometry descriptors: what they say about their buffers. Where the buffers lie no field says;
+ * that is the business of anchor_locate.h. Layout, evidence and status of every field: formats/xbg7.md.
  */
 #ifndef ANCHORAGE_XBG7_H
 #define ANCHORAGE_XBG7_H
@@ -12,7 +12,6 @@
 #include "format.h"
 #include "reader.h"
 
-/* Element usages that are not in every mesh (enum mesh_usage has the numbers). */
 #define XBG7_ELEMENTS_MAX 16
 #define XBG7_VERTICES_MIN 3u
 #define XBG7_VERTICES_MAX 65535u
@@ -39,9 +38,10 @@ enum xbg7_number {
 /* Bytes of an element of that format code, 0 when its number is not in the table of formats/xbg7.md. */
 unsigned xbg7_format_size(uint32_t format);
 
-/* Reads the whole of `descriptor`: fills markers, nodes, and the declared vertices and triangles of `out`, or declines
- * it (bad-descriptor, no-marker, no-declaration, unknown-element). `descriptor` is at its start, without an error.
- * Everything lives in `arena`. Time is linear in the descriptor, whatever it holds. False only when memory runs out. */
+/* Reads the whole of `descriptor`: fills markers, nodes, and the declared vertices and triangles of `out`, or
+ * declines it (bad-descriptor, no-marker, no-declaration, unknown-element). `descriptor` is at its start,
+ * without an error. Everything lives in `arena`. Time is linear in the descriptor, whatever it holds. False
+ * only when memory runs out. */
 bool xbg7_parse(struct reader *descriptor, struct arena *arena, struct resource *out);
 
 #endif

@@ -7,7 +7,8 @@
 #include "reader.h"
 #include "xbg7.h"
 
-/* ---- elements ---------------------------------------------------------------------------------------------- */
+/* ---- elements
+ * ---------------------------------------------------------------------------------------------- */
 
 static bool is_direction(unsigned usage)
 {
@@ -108,7 +109,8 @@ const struct vertex_element *xbg7_find_element(const struct xbg7_marker *marker,
     return found;
 }
 
-/* ---- meshes ------------------------------------------------------------------------------------------------ */
+/* ---- meshes
+ * ------------------------------------------------------------------------------------------------ */
 
 /* The stream that an element goes into, NULL when it goes into none. */
 static struct mesh_stream *stream_of(struct mesh *mesh, const struct vertex_element *element)
@@ -122,7 +124,8 @@ static struct mesh_stream *stream_of(struct mesh *mesh, const struct vertex_elem
 }
 
 /* Adds the streams of all declarations; of elements that occur in several, the fewest components. */
-static bool add_streams(struct mesh *mesh, const struct xbg7_marker *markers, uint32_t count, struct arena *arena)
+static bool add_streams(struct mesh *mesh, const struct xbg7_marker *markers, uint32_t count,
+                        struct arena *arena)
 {
     struct {
         uint8_t usage, usage_index, components;
@@ -136,7 +139,8 @@ static bool add_streams(struct mesh *mesh, const struct xbg7_marker *markers, ui
             if (!components || element == position)
                 continue;
             uint32_t i = 0;
-            while (i < used && (wanted[i].usage != element->usage || wanted[i].usage_index != element->usage_index))
+            while (i < used &&
+                   (wanted[i].usage != element->usage || wanted[i].usage_index != element->usage_index))
                 i++;
             if (i == used && used == MESH_STREAMS_MAX - 1)
                 continue;
@@ -155,8 +159,8 @@ static bool add_streams(struct mesh *mesh, const struct xbg7_marker *markers, ui
     return true;
 }
 
-static void read_vertices(struct mesh_stream *stream, const struct vertex_element *element, const uint8_t *vertices,
-                          const struct buffer_place *place, uint32_t first)
+static void read_vertices(struct mesh_stream *stream, const struct vertex_element *element,
+                          const uint8_t *vertices, const struct buffer_place *place, uint32_t first)
 {
     float *out = stream->data + (size_t)first * stream->components;
     const uint8_t *at = vertices + element->offset;

@@ -1,19 +1,21 @@
-/* xpr2.c - XPR2, the packed-resource container of a console's development kit. See xpr2.h; the layout is stated in
- * formats/xpr2.md. Big-endian:
+/* xpr2.c - XPR2, the packed-resource container of a console's development kit. See xpr2.h; the layout is
+ * stated in formats/xpr2.md. Big-endian:
  *
  *   0x00 char[4] "XPR2"      0x08 u32 data size           0x10 entry[count], 16 bytes each:
  *   0x04 u32 header size     0x0C u32 entry count              char[4] tag, u32 descriptor offset,
  *                                                              u32 descriptor size, u32 name offset
  *
- * Offsets count from 0x0C and the data section begins at 0x0C + header size; in a legacy file both count four and
- * twelve bytes differently (struct directory).
+ * Offsets count from 0x0C and the data section begins at 0x0C + header size; in a legacy file both count four
+ * and twelve bytes differently (struct directory).
  */
 #include "xpr2.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "anchor_coverage.h"
 #include "anchor_locate.h"
+#include "anchor_scan.h"
 #include "reader.h"
 #include "tx2d.h"
 #include "xbg7.h"
@@ -25,8 +27,8 @@
 #define NAME_LIMIT   256u /* bytes with the NUL; bounds what a directory of a million entries copies */
 #define TAGS_MAX     256u /* distinct tags that are counted by name */
 #define ENTRIES_MAX  ((uint32_t)1 << 18) /* that are read: hundreds are usual */
-/* Descriptor bytes that are read, per byte of the file: entries may share a descriptor, but a thousand that share a
- * megabyte are an attack. */
+/* Descriptor bytes that are read, per byte of the file: entries may share a descriptor, but a thousand that
+ * share a megabyte are an attack. */
 #define DESCRIPTOR_WORK 4u
 #define DESCRIPTOR_FREE ((uint64_t)1 << 20)
 
@@ -52,11 +54,12 @@ struct decode {
     struct arena *arena;
     struct container *out;
     struct directory directory;
-    uint64_t work; /* descriptor bytes that may still be read */
+    uint64_t work;                         /* descriptor bytes that may still be read */
     struct anchor_descriptor *descriptors; /* parallel to out->resources */
 };
 
-/* ---- the directory ----------------------------------------------------------------------------------------- */
+/* ---- the directory
+ * ----------------------------------------------------------------------------------------- */
 
 /* A reader over the file from `offset` on that reports into `err`; `offset` is within the file. */
 static struct reader reader_at(const struct decode *d, uint64_t offset, struct error *err)
@@ -80,8 +83,9 @@ static struct entry entry_at(const struct decode *d, uint32_t index)
 
 static bool is_known_tag(uint32_t tag)
 {
-    return tag == TAG_XBG7 || tag == TAG_TX2D || tag == TAG('T', 'X', 'C', 'M') || tag == TAG('T', 'X', '3', 'D') ||
-           tag == TAG('V', 'B', 'U', 'F') || tag == TAG('I', 'B', 'U', 'F') || tag == TAG('U', 'S', 'E', 'R');
+    return tag == TAG_XBG7 || tag == TAG_TX2D || tag == TAG('T', 'X', 'C', 'M') ||
+           tag == TAG('T', 'X', '3', 'D') || tag == TAG('V', 'B', 'U', 'F') ||
+           tag == TAG('I', 'B', 'U', 'F') || tag == TAG('U', 'S', 'E', 'R');
 }
 
 /* Four capitals, digits or spaces at the end. */
@@ -104,9 +108,9 @@ static bool starts_string(const struct decode *d, uint64_t offset, uint64_t desc
            offset == HEADER_BYTES + (uint64_t)d->directory.count * ENTRY_BYTES;
 }
 
-/* Whether offsets count from 0x10. Names decide: those that start a string by one base only. Where they say nothing,
- * a data section does that leaves the file by one base and fits by the other. A file that lost up to 12 bytes looks
- * like that too, which is why names that speak are believed first. */
+/* Whether offsets count from 0x10. Names decide: those that start a string by one base only. Where they say
+ * nothing, a data section does that leaves the file by one base and fits by the other. A file that lost up to
+ * 12 bytes looks like that too, which is why names that speak are believed first. */
 static bool is_legacy(const struct decode *d)
 {
     uint32_t here = 0, legacy = 0;
@@ -126,8 +130,8 @@ static bool is_legacy(const struct decode *d)
     return sizes <= d->in->size && BASE + sizes > d->in->size;
 }
 
-/* Entries whose 16 bytes are there: inside the header, or behind its end as long as their tags are known ones - then it
- * is the header's size that is wrong, not the count. */
+/* Entries whose 16 bytes are there: inside the header, or behind its end as long as their tags are known ones
+ * - then it is the header's size that is wrong, not the count. */
 static uint32_t readable_entries(struct decode *d)
 {
     uint64_t room = (d->in->size - HEADER_BYTES) / ENTRY_BYTES;
@@ -149,7 +153,8 @@ static void damaged(struct container *out, enum container_reason reason, const s
     out->error = *err;
 }
 
-/* Records, in the order in which the reasons take precedence, what the sizes and the count promise and the file lacks. */
+/* Records, in the order in which the reasons take precedence, what the sizes and the count promise and the
+ * file lacks. */
 static void check_sizes(struct decode *d)
 {
     const struct directory *dir = &d->directory;
@@ -159,10 +164,12 @@ static void check_sizes(struct decode *d)
                   (unsigned long long)dir->end);
         damaged(d->out, CONTAINER_TRUNCATED, &err);
     } else if (dir->count == ENTRIES_MAX && dir->count < dir->declared) {
-        error_set(&err, ERROR_LIMIT, BASE, "%u entries are announced, the first %u are read", dir->declared, dir->count);
+        error_set(&err, ERROR_LIMIT, BASE, "%u entries are announced, the first %u are read", dir->declared,
+                  dir->count);
         damaged(d->out, CONTAINER_OVER_LIMIT, &err);
     } else if (dir->count < dir->declared) {
-        error_set(&err, ERROR_RANGE, BASE, "%u entries are announced, %u are there", dir->declared, dir->count);
+        error_set(&err, ERROR_RANGE, BASE, "%u entries are announced, %u are there", dir->declared,
+                  dir->count);
         damaged(d->out, CONTAINER_BAD_DIRECTORY, &err);
     }
 }
@@ -195,24 +202,26 @@ static bool read_header(struct decode *d)
     return true;
 }
 
-/* ---- entries ----------------------------------------------------------------------------------------------- */
+/* ---- entries
+ * ----------------------------------------------------------------------------------------------- */
 
 /* Why [offset, offset + size) cannot be read: it is cut off with the file's end, or never was in it. */
-static enum decline_reason range_fault(const struct decode *d, const char *what, uint64_t offset, uint64_t size,
-                                       struct error *err)
+static enum decline_reason range_fault(const struct decode *d, const char *what, uint64_t offset,
+                                       uint64_t size, struct error *err)
 {
     uint64_t end = offset + size;
     if (end <= d->in->size)
         return DECLINE_NONE;
     bool cut = end <= d->directory.end;
-    error_set(err, cut ? ERROR_TRUNCATED : ERROR_RANGE, offset, "%s at 0x%llX, %llu bytes, leaves the file's %zu",
-              what, (unsigned long long)offset, (unsigned long long)size, d->in->size);
+    error_set(err, cut ? ERROR_TRUNCATED : ERROR_RANGE, offset,
+              "%s at 0x%llX, %llu bytes, leaves the file's %zu", what, (unsigned long long)offset,
+              (unsigned long long)size, d->in->size);
     return cut ? DECLINE_TRUNCATED : DECLINE_BAD_DIRECTORY;
 }
 
 /* The entry's name, copied. *reason says why there is none. False when memory runs out. */
-static bool read_name(struct decode *d, const struct entry *entry, const char **name, enum decline_reason *reason,
-                      struct error *err)
+static bool read_name(struct decode *d, const struct entry *entry, const char **name,
+                      enum decline_reason *reason, struct error *err)
 {
     uint64_t offset = d->directory.base + entry->name_offset;
     *name = NULL;
@@ -262,8 +271,8 @@ static void note_damage(struct decode *d, enum decline_reason reason, const stru
         damaged(d->out, CONTAINER_OVER_LIMIT, err);
 }
 
-/* What both kinds of entries need: the name, and a reader over the descriptor, empty with *reason set when there is
- * none. `err` is the item's own. False when memory runs out. */
+/* What both kinds of entries need: the name, and a reader over the descriptor, empty with *reason set when
+ * there is none. `err` is the item's own. False when memory runs out. */
 static bool open_entry(struct decode *d, uint32_t index, const struct entry *entry, const char **name,
                        struct reader *descriptor, enum decline_reason *reason, struct error *err)
 {
@@ -320,7 +329,8 @@ static bool read_texture(struct decode *d, uint32_t index, const struct entry *e
     return true;
 }
 
-/* ---- other tags -------------------------------------------------------------------------------------------- */
+/* ---- other tags
+ * -------------------------------------------------------------------------------------------- */
 
 static int tag_order(const void *left, const void *right)
 {
@@ -362,7 +372,8 @@ static bool count_tags(struct decode *d, uint32_t others)
             tags[used++] = is_tag(tag) ? tag : TAG_NONE;
     }
     qsort(tags, used, sizeof *tags, tag_order);
-    d->out->tag_counts = arena_array(d->arena, others < TAGS_MAX ? others : TAGS_MAX, sizeof *d->out->tag_counts);
+    d->out->tag_counts =
+        arena_array(d->arena, others < TAGS_MAX ? others : TAGS_MAX, sizeof *d->out->tag_counts);
     if (!d->out->tag_counts)
         return false;
     for (uint32_t i = 0, next; i < used; i = next) {
@@ -373,7 +384,8 @@ static bool count_tags(struct decode *d, uint32_t others)
     return true;
 }
 
-/* ---- the whole --------------------------------------------------------------------------------------------- */
+/* ---- the whole
+ * --------------------------------------------------------------------------------------------- */
 
 /* Reads every entry of the directory. False when memory runs out. */
 static bool read_entries(struct decode *d)
@@ -386,8 +398,8 @@ static bool read_entries(struct decode *d)
         textures += tag == TAG_TX2D;
         if (!is_tag(tag)) {
             struct error err = {.offset = ERROR_NO_OFFSET};
-            error_set(&err, ERROR_MALFORMED, HEADER_BYTES + (uint64_t)i * ENTRY_BYTES, "entry %u: 0x%08X is no tag",
-                      i, tag);
+            error_set(&err, ERROR_MALFORMED, HEADER_BYTES + (uint64_t)i * ENTRY_BYTES,
+                      "entry %u: 0x%08X is no tag", i, tag);
             damaged(out, CONTAINER_BAD_DIRECTORY, &err);
         }
     }
@@ -405,7 +417,8 @@ static bool read_entries(struct decode *d)
     return true;
 }
 
-/* ---- geometry ---------------------------------------------------------------------------------------------- */
+/* ---- geometry
+ * ---------------------------------------------------------------------------------------------- */
 
 static int range_order(const void *left, const void *right)
 {
@@ -419,8 +432,8 @@ static void add_wall(struct anchor_input *in, struct anchor_range *walls, uint64
         walls[in->wall_count++] = (struct anchor_range){start - in->offset, start - in->offset + size};
 }
 
-/* The extents of the textures that nothing contradicts, sorted, equal ones once. Being uncontested they do not overlap,
- * and do not leave the declared section. */
+/* The extents of the textures that nothing contradicts, sorted, equal ones once. Being uncontested they do
+ * not overlap, and do not leave the declared section. */
 static bool find_walls(struct decode *d, struct anchor_input *in)
 {
     const struct container *out = d->out;
@@ -445,7 +458,7 @@ static bool find_walls(struct decode *d, struct anchor_input *in)
     return true;
 }
 
-/* Finds where the geometry lies. */
+/* Finds where the geometry lies, and accounts for the rest. */
 static bool locate(struct decode *d)
 {
     struct container *out = d->out;
@@ -454,7 +467,11 @@ static bool locate(struct decode *d)
     struct reader r = reader_at(d, out->data_offset, &err);
     in.data = reader_bytes(&r, in.size, "data section");
     in.truncated = d->directory.end > d->in->size;
-    return find_walls(d, &in) && anchor_locate(&in, out->resources, d->descriptors, out->resource_count, d->arena);
+    struct anchor_map map;
+    return find_walls(d, &in) &&
+           anchor_scan(in.data, in.size, in.walls, in.wall_count, anchor_best_path(), d->arena, &map) &&
+           anchor_locate(&in, &map, out->resources, d->descriptors, out->resource_count, d->arena) &&
+           anchor_coverage(&map, out, d->arena);
 }
 
 static unsigned xpr2_probe(const struct input *in)

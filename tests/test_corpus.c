@@ -408,8 +408,8 @@ static void check_placement(const struct view *view, const json_t *buffers, cons
         }
     }
     for (unsigned k = 0; k < 3; k++) {
-        double least = json_real_value(json_array_get(json_object_get(bounds, "min"), k));
-        double most = json_real_value(json_array_get(json_object_get(bounds, "max"), k));
+        double least = (float)json_number_value(json_array_get(json_object_get(bounds, "min"), k));
+        double most = (float)json_number_value(json_array_get(json_object_get(bounds, "max"), k));
         assert_true((float)least == low[k] && (float)most == high[k]);
     }
 }
@@ -536,7 +536,7 @@ static void test_twins(void **state)
         }
         json_t *bounds =
             json_array_get(json_object_get(line, "placement_bounds"), (size_t)number(canonical, "placement"));
-        double x = json_real_value(json_array_get(json_object_get(bounds, "min"), 0));
+        double x = (float)json_number_value(json_array_get(json_object_get(bounds, "min"), 0));
         assert_true(sign > 0 ? x < 0 : x > 0);
         assert_int_equal(json_is_true(json_object_get(canonical, "mirrored")), second == (sign > 0));
         twins++;

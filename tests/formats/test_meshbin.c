@@ -566,8 +566,8 @@ static void check_generated(const struct corpus_file *file)
     assert_int_equal(d.resource->bounds.valid, json_is_object(bounds));
     for (i = 0; i < 3 && d.resource->bounds.valid; i++) {
         json_t *min = json_object_get(bounds, "min"), *max = json_object_get(bounds, "max");
-        assert_true(d.resource->bounds.min[i] == (float)json_real_value(json_array_get(min, i)));
-        assert_true(d.resource->bounds.max[i] == (float)json_real_value(json_array_get(max, i)));
+        assert_true(d.resource->bounds.min[i] == (float)json_number_value(json_array_get(min, i)));
+        assert_true(d.resource->bounds.max[i] == (float)json_number_value(json_array_get(max, i)));
     }
     arena_free(&d.arena);
 }

@@ -79,9 +79,9 @@ static void test_block_sizes(void **state)
     (void)state;
     static const struct {
         uint32_t format, bytes; /* of 128 x 128 pixels */
-    } cases[] = {{2, 128 * 128},         {3, 128 * 128 * 2},     {4, 128 * 128 * 2},     {6, 128 * 128 * 4},
-                 {18, 32 * 32 * 8},      {19, 32 * 32 * 16},     {20, 32 * 32 * 16},     {49, 32 * 32 * 16},
-                 {59, 32 * 32 * 8},      {60, 32 * 32 * 8}};
+    } cases[] = {{2, 128 * 128},    {3, 128 * 128 * 2}, {4, 128 * 128 * 2}, {6, 128 * 128 * 4},
+                 {18, 32 * 32 * 8}, {19, 32 * 32 * 16}, {20, 32 * 32 * 16}, {49, 32 * 32 * 16},
+                 {59, 32 * 32 * 8}, {60, 32 * 32 * 8}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct texture t = parse(words(cases[i].format, 128, 128, 0, 0, 0, false), false);
         assert_true(t.valid);
@@ -188,8 +188,8 @@ static void test_cube_has_six_faces_and_no_wall(void **state)
 /* Three textures by their extents alone. */
 static struct texture extent(uint64_t base, uint64_t size, uint64_t mips, uint64_t mip_size)
 {
-    return (struct texture){.valid = true, .base_offset = base, .base_size = size, .mip_offset = mips,
-                            .mip_size = mip_size};
+    return (struct texture){
+        .valid = true, .base_offset = base, .base_size = size, .mip_offset = mips, .mip_size = mip_size};
 }
 
 static uint32_t contest(struct texture *t, size_t count)

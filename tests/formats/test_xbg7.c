@@ -10,9 +10,18 @@
 #include "formats/xbg7.h"
 #include "tests/support/xpr2_build.h"
 
-#define POSITION {0, 0x2A23B9, 0}
-#define NORMAL   {12, 0x1A2360, 3 << 16}
-#define TEXCOORD {20, 0x2C235F, 5 << 16}
+#define POSITION                                                                                             \
+    {                                                                                                        \
+        0, 0x2A23B9, 0                                                                                       \
+    }
+#define NORMAL                                                                                               \
+    {                                                                                                        \
+        12, 0x1A2360, 3 << 16                                                                                \
+    }
+#define TEXCOORD                                                                                             \
+    {                                                                                                        \
+        20, 0x2C235F, 5 << 16                                                                                \
+    }
 
 static const uint32_t usual[][3] = {POSITION, NORMAL, TEXCOORD};
 
@@ -111,8 +120,9 @@ static void test_strides(void **state)
 static void test_format_sizes(void **state)
 {
     (void)state;
-    static const uint8_t known[][2] = {{6, 4},  {7, 4},  {16, 4}, {17, 4}, {25, 4},  {26, 8}, {31, 4}, {32, 8},
-                                       {33, 4}, {34, 8}, {35, 16}, {36, 4}, {37, 8}, {38, 16}, {57, 12}};
+    static const uint8_t known[][2] = {{6, 4},   {7, 4},  {16, 4}, {17, 4},  {25, 4},
+                                       {26, 8},  {31, 4}, {32, 8}, {33, 4},  {34, 8},
+                                       {35, 16}, {36, 4}, {37, 8}, {38, 16}, {57, 12}};
     unsigned sum = 0, expected = 0;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         assert_int_equal(xbg7_format_size(0x2A2380u | known[i][0]), known[i][1]);
@@ -136,8 +146,8 @@ static void test_no_declaration(void **state)
     static const struct {
         size_t count;
         const uint32_t (*triples)[3];
-    } cases[] = {{0, usual}, {2, no_position}, {2, overlap}, {3, same_place}, {2, other_stream}, {2, low_byte},
-                 {2, unknown_overlap}};
+    } cases[] = {{0, usual},        {2, no_position}, {2, overlap},        {3, same_place},
+                 {2, other_stream}, {2, low_byte},    {2, unknown_overlap}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct resource r = parse_elements(cases[i].count, cases[i].triples);
         assert_int_equal(r.status, RESOURCE_DECLINED);
@@ -206,10 +216,10 @@ static void test_unknown_element(void **state)
     static const struct {
         uint32_t fetch1, stride;
     } cases[] = {
-        {0x10000000 | (100 * 28 + 2), 28}, {0x20000000 | (100 * 28 + 2), 0}, /* top nibble */
-        {0x10000000 | (100 * 28 + 1), 0},                                    /* low bits */
-        {0x10000000 | (100 * 28 + 4 + 2), 0},                                /* no whole stride */
-        {0x10000000 | (100 * 20 + 2), 0},                                    /* less than the known extent */
+        {0x10000000 | (100 * 28 + 2), 28},    {0x20000000 | (100 * 28 + 2), 0}, /* top nibble */
+        {0x10000000 | (100 * 28 + 1), 0},                                       /* low bits */
+        {0x10000000 | (100 * 28 + 4 + 2), 0},                                   /* no whole stride */
+        {0x10000000 | (100 * 20 + 2), 0}, /* less than the known extent */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct buffer bytes = {0};
@@ -250,13 +260,13 @@ static void test_draw_choice(void **state)
         uint32_t draws[3]; /* index counts, for a buffer of 100 vertices and 300 indices */
     } cases[] = {
         {{{100, 300}}, 1, {300}},
-        {{{100, 150}, {100, 150}}, 2, {150, 150}},            /* whole buffer's count in both */
-        {{{60, 90}, {60, 90}, {40, 210}}, 3, {90, 210}},      /* a run behind a stranger */
-        {{{101, 300}}, 1, {300}},                             /* too many vertices: one draw of the buffer's counts */
-        {{{50, 200}, {50, 90}}, 2, {300}},                    /* 200 is no multiple of 3; nothing fits */
-        {{{50, 120}, {50, 33}, {50, 180}}, 3, {120, 180}},    /* a stranger between */
+        {{{100, 150}, {100, 150}}, 2, {150, 150}},       /* whole buffer's count in both */
+        {{{60, 90}, {60, 90}, {40, 210}}, 3, {90, 210}}, /* a run behind a stranger */
+        {{{101, 300}}, 1, {300}},          /* too many vertices: one draw of the buffer's counts */
+        {{{50, 200}, {50, 90}}, 2, {300}}, /* 200 is no multiple of 3; nothing fits */
+        {{{50, 120}, {50, 33}, {50, 180}}, 3, {120, 180}},           /* a stranger between */
         {{{50, 297}, {50, 150}, {50, 6}, {50, 150}}, 4, {150, 150}}, /* the first leads nowhere */
-        {{{50, 300}, {100, 300}}, 2, {300}},                  /* the buffer's own counts before a sum */
+        {{{50, 300}, {100, 300}}, 2, {300}}, /* the buffer's own counts before a sum */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct buffer bytes = {0};
@@ -295,7 +305,8 @@ static void test_names(void **state)
 static void test_hostile(void **state)
 {
     (void)state;
-    /* Thousands of markers over thousands of records of 3 indices each, none of which sum up within bounds. */
+    /* Thousands of markers over thousands of records of 3 indices each, none of which sum up within bounds.
+     */
     struct buffer bytes = {0};
     for (int i = 0; i < 4000; i++)
         xbg7_build_marker(&bytes, 65535, 3 * 200000 + 3, 3, usual);

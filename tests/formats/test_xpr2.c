@@ -155,8 +155,9 @@ static void test_entry_isolated(void **state)
         assert_int_equal(c.status, directory ? CONTAINER_DAMAGED : CONTAINER_READ);
         assert_int_equal(c.reason, directory ? CONTAINER_BAD_DIRECTORY : CONTAINER_REASON_NONE);
         if (cases[i].word != 2 || cases[i].value)
-            assert_int_equal(c.resources[0].error.offset, cases[i].word == 2 ? c.resources[0].error.offset
-                                                                              : 0xCu + (uint64_t)cases[i].value);
+            assert_int_equal(c.resources[0].error.offset, cases[i].word == 2
+                                                              ? c.resources[0].error.offset
+                                                              : 0xCu + (uint64_t)cases[i].value);
         assert_int_equal(c.resources[1].reason, DECLINE_NO_CANDIDATE);
         assert_string_equal(c.resources[1].name, "e003");
         assert_true(c.textures[0].valid);

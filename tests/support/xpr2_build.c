@@ -14,9 +14,10 @@
 
 void be32(struct buffer *out, uint32_t value)
 {
-    buffer_append(out, (uint8_t[]){(uint8_t)(value >> 24), (uint8_t)(value >> 16), (uint8_t)(value >> 8),
-                                   (uint8_t)value},
-                  4);
+    buffer_append(
+        out,
+        (uint8_t[]){(uint8_t)(value >> 24), (uint8_t)(value >> 16), (uint8_t)(value >> 8), (uint8_t)value},
+        4);
 }
 
 void be16(struct buffer *out, uint16_t value)
@@ -36,7 +37,8 @@ void be32_at(struct buffer *out, size_t offset, uint32_t value)
         out->data[offset + (size_t)i] = (uint8_t)(value >> (24 - 8 * i));
 }
 
-void xpr2_build_add(struct xpr2_build *build, const char *tag, const char *name, const struct buffer *descriptor)
+void xpr2_build_add(struct xpr2_build *build, const char *tag, const char *name,
+                    const struct buffer *descriptor)
 {
     assert_true(build->count < XPR2_BUILD_ENTRIES);
     struct xpr2_build_entry *entry = &build->entries[build->count++];
@@ -87,8 +89,8 @@ struct buffer xpr2_build_finish(const struct xpr2_build *build)
     return out;
 }
 
-size_t xbg7_build_marker(struct buffer *descriptor, uint32_t vertex_count, uint32_t index_count, size_t elements,
-                         const uint32_t (*triples)[3])
+size_t xbg7_build_marker(struct buffer *descriptor, uint32_t vertex_count, uint32_t index_count,
+                         size_t elements, const uint32_t (*triples)[3])
 {
     for (int i = 0; i < 6; i++)
         be32(descriptor, 0xFFFF0000u + (uint32_t)i);

@@ -1,0 +1,35 @@
+/* anchor_context.h - what a container's sure placements teach about the unsure ones: which descriptor word
+ * stores a model's size, and how near each other neighbours of the directory lie.
+ *
+ * Nothing is assumed. Both are learned from the container at hand, and where it teaches nothing they weigh
+ * nothing.
+ */
+#ifndef ANCHORAGE_ANCHOR_CONTEXT_H
+#define ANCHORAGE_ANCHOR_CONTEXT_H
+
+#include "anchor_assign.h"
+#include "anchor_evidence.h"
+
+/* A resource while it is being located. */
+struct anchor_subject {
+    struct resource *resource;
+    const uint8_t *descriptor;
+    size_t descriptor_size;
+    struct anchor_form form;
+    uint32_t group;
+    uint32_t count; /* of candidates */
+    struct candidate *candidates;
+    struct anchor_item item; /* choices parallel to candidates */
+    bool sure;               /* what was chosen may teach */
+    bool only_near;          /* without locality something else, or nothing clear, would have been chosen */
+};
+
+/* Learns from the sure subjects where the stored size is, and sets size_match and size_odds of every
+ * candidate. False when memory runs out. */
+bool anchor_apply_sizes(struct anchor_subject *subjects, size_t count, struct arena *arena);
+
+/* Learns from the sure subjects, which are in the directory's order, how far neighbours are apart, and sets
+ * locality of every candidate. Nothing is set where fewer than 16 teach. False when memory runs out. */
+bool anchor_apply_locality(struct anchor_subject *subjects, size_t count, struct arena *arena);
+
+#endif

@@ -1,0 +1,90 @@
+/* anchor_evidence.h - what speaks for a place, in numbers, and what they are worth.
+ *
+ * A form is the part of a descriptor that decides what a block looks like: counts, strides, elements.
+ * Resources with equal forms look alike to the locator. The weights are tabled in formats/anchor.md. Offsets
+ * here count from the start of the data section. Pure; any thread with a scratch of its own.
+ */
+#ifndef ANCHORAGE_ANCHOR_EVIDENCE_H
+#define ANCHORAGE_ANCHOR_EVIDENCE_H
+
+#include "anchor_scan.h"
+#include "format.h"
+
+enum anchor_layout {
+    ANCHOR_GROUPED,  /* all index buffers, then all vertex buffers; a single pair is the simplest case */
+    ANCHOR_SEQUENCE, /* pair after pair, each at align16(end of the one before + 12) */
+    ANCHOR_STATED,   /* grouped, with a gap after the indices as the descriptor's words say */
+};
+
+struct anchor_form {
+    uint32_t count;
+    const struct xbg7_marker *markers;
+    uint32_t pivot;         /* the marker of most indices */
+    bool stated;            /* the words of all markers agree with each other and with the sizes */
+    uint64_t stated_vertex; /* offset of the first vertex buffer from the block's start, if so */
+    uint64_t index_pool;    /* bytes of the index pool, each buffer padded to 4 */
+    bool normals;           /* some marker has a NORMAL that can be read */
+};
+
+struct anchor_form anchor_form_make(const struct xbg7_marker *markers, uint32_t count);
+/* Whether the two look alike: equal counts, strides and elements, and equal stated words. */
+bool anchor_form_equal(const struct anchor_form *a, const struct anchor_form *b);
+/* Whether that layout is to be tried for this form. */
+bool anchor_form_has_layout(const struct anchor_form *form, enum anchor_layout layout);
+
+/* Fills places[form->count] for a block that starts at `start`. The end of the block; 0 when it leaves
+ * `size`. */
+uint64_t anchor_place(const struct anchor_form *form, enum anchor_layout layout, uint64_t start,
+                      uint64_t size, struct buffer_place *places);
+
+/* Memory for measuring: one byte for each index. Zero between calls. */
+struct anchor_scratch {
+    uint8_t used[65536];
+};
+
+/* What the first glance at a buffer needs to know of its marker, made once. */
+struct anchor_probe {
+    uint64_t bytes;    /* of all vertices */
+    uint32_t position; /* offset in a vertex */
+    uint32_t looks,
+        normal[6]; /* offsets of normals from the first vertex; looks 0: the map has none of them */
+};
+
+struct anchor_probe anchor_probe_make(const struct xbg7_marker *marker);
+/* At which of the 64 places from `vertex_offset` on, four bytes apart, vertices may begin: there is room, of
+ * six normals one is of unit length, and the first position makes sense; asked in this order because the map
+ * is small and the section is not. Bit i is for vertex_offset + 4 i. Meant to be asked of millions of places.
+ */
+uint64_t anchor_probe_test(const struct anchor_probe *probe, const struct anchor_map *map,
+                           uint64_t vertex_offset);
+
+/* A glance at some vertices of each buffer: false when the place is not worth measuring. `strict`: all must
+ * make sense, nearly all normals be unit and their run have an end, as for a window that is not exact. */
+bool anchor_glance(const struct anchor_map *map, const struct anchor_form *form,
+                   const struct buffer_place *places, bool strict);
+
+/* Measures everything but stated size and locality. False when an index is out of range; *bad is its offset
+ * then. */
+bool anchor_measure(const struct anchor_map *map, const struct anchor_form *form, enum anchor_layout layout,
+                    const struct buffer_place *places, struct anchor_scratch *scratch,
+                    struct anchor_evidence *out, uint64_t *bad);
+
+/* The natural-log odds of the evidence against chance, in a section of `places` 4-byte places. */
+double anchor_score(const struct anchor_evidence *evidence, double places);
+
+/* Whether everything makes sense: perfect indices with nothing like them in front, positions somebody may
+ * have stored, near each other where triangles join them, normals mostly unit and an end to their run. Two
+ * such blocks are both real geometry: how fine each looks (winding, odd normals, abutting runs) says nothing
+ * about which of them is whose, and their scores differ by context alone. */
+bool anchor_is_sound(const struct anchor_evidence *evidence);
+
+/* How fine a place looks beside the usual block of its counts, whatever they are. Two blocks never overlap:
+ * of two places that do, the one that looks clearly less fine is the other one, a few bytes off. Between
+ * places that do not overlap it says nothing, and is no part of the score. */
+double anchor_quality(const struct anchor_evidence *evidence);
+
+/* Whether nothing is left to be desired: every index in range, all vertices named, all normals unit, both
+ * ends clean, enough of everything to be no accident. */
+bool anchor_is_exact(const struct anchor_evidence *evidence);
+
+#endif

@@ -1,0 +1,452 @@
+/* anchor_locate.c - see anchor_locate.h */
+#include "anchor_locate.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "anchor_assign.h"
+#include "anchor_context.h"
+#include "anchor_evidence.h"
+#include "anchor_gather.h"
+#include "xbg7_mesh.h"
+
+#define ROUNDS 4
+/* A placement teaches others from this margin on. */
+#define SURE_MARGIN 3.0
+/* Scores: below the first a place is too weak to be taken, from the second on it may be called proven. */
+#define SCORE_MIN     3.0
+#define SCORE_PROVEN  12.0
+#define MARGIN_PROVEN 6.0
+/* Where only locality tells, the chosen place must be as near as this, and its rivals as far: strays exist.
+ */
+#define LOCALITY_NEAR  1.0
+#define LOCALITY_FAR   (-2.2)
+#define LOCALITY_APART 4.5
+
+struct locate {
+    const struct anchor_input *in;
+    const struct anchor_map *map;
+    struct arena *arena;
+    struct anchor_subject *subjects;
+    size_t count;
+    struct anchor_found *found;
+    size_t found_count;
+    double places; /* 4-byte places of the section */
+};
+
+/* ---- forms
+ * ------------------------------------------------------------------------------------------------- */
+
+/* Subjects in an order that puts equal forms together. */
+struct form_key {
+    uint32_t vertices, triangles, markers, subject;
+};
+
+static int key_order(const void *left, const void *right)
+{
+    const struct form_key *a = left, *b = right;
+    if (a->vertices != b->vertices)
+        return a->vertices < b->vertices ? -1 : 1;
+    if (a->triangles != b->triangles)
+        return a->triangles < b->triangles ? -1 : 1;
+    if (a->markers != b->markers)
+        return a->markers < b->markers ? -1 : 1;
+    return a->subject < b->subject ? -1 : a->subject > b->subject;
+}
+
+/* Puts subjects of equal form into one group. Among forms of equal counts only the newest few are compared:
+ * more do not occur, and a form that is searched for twice costs time only. */
+static bool group_forms(struct locate *l)
+{
+    struct form_key *keys = arena_array(l->arena, l->count, sizeof *keys);
+    l->found = arena_array(l->arena, l->count, sizeof *l->found);
+    if (!keys || !l->found)
+        return false;
+    for (uint32_t i = 0; i < l->count; i++)
+        keys[i] = (struct form_key){l->subjects[i].resource->vertices, l->subjects[i].resource->triangles,
+                                    l->subjects[i].form.count, i};
+    qsort(keys, l->count, sizeof *keys, key_order);
+    for (size_t i = 0; i < l->count; i++) {
+        struct anchor_subject *subject = &l->subjects[keys[i].subject];
+        size_t from = l->found_count > 8 ? l->found_count - 8 : 0, g = l->found_count;
+        while (g > from && !anchor_form_equal(&l->found[g - 1].form, &subject->form))
+            g--;
+        if (g == from) {
+            l->found[l->found_count].form = subject->form;
+            g = ++l->found_count;
+        }
+        subject->group = (uint32_t)(g - 1);
+    }
+    return true;
+}
+
+/* ---- candidates
+ * -------------------------------------------------------------------------------------------- */
+
+/* Mixes a word into a hash; equal geometry in one container is all it has to tell. */
+static uint64_t mix(uint64_t hash, uint64_t word)
+{
+    hash = (hash ^ word) * UINT64_C(0x9E3779B97F4A7C15);
+    return hash ^ hash >> 29;
+}
+
+static uint64_t hash_bytes(const uint8_t *bytes, uint64_t size, uint64_t hash)
+{
+    for (; size >= 8; size -= 8, bytes += 8) {
+        uint64_t word;
+        memcpy(&word, bytes, 8);
+        hash = mix(hash, word);
+    }
+    uint64_t word = size;
+    memcpy(&word, bytes, size);
+    return mix(hash, word);
+}
+
+/* What a place's geometry is: its bytes, and its positions whatever their order, as they are and reflected in
+ * x. */
+struct content {
+    uint64_t bytes, positions, mirrored;
+};
+
+static struct content content_of(const struct locate *l, const struct anchor_form *form,
+                                 const struct candidate *candidate)
+{
+    struct content content = {0};
+    for (uint32_t m = 0; m < form->count; m++) {
+        const struct buffer_place *place = &candidate->buffers[m];
+        const uint8_t *vertices = l->in->data + place->vertex_offset;
+        content.bytes =
+            hash_bytes(l->in->data + place->index_offset, 2 * (uint64_t)place->index_count, content.bytes);
+        content.bytes = hash_bytes(vertices, (uint64_t)place->vertex_count * place->stride, content.bytes);
+        size_t position = xbg7_find_element(&form->markers[m], MESH_POSITION)->offset;
+        for (uint32_t v = 0; v < place->vertex_count; v++) {
+            uint8_t p[12];
+            memcpy(p, vertices + (size_t)v * place->stride + position, 12);
+            bool zero = !(p[0] & 0x7F) && !p[1] && !p[2] && !p[3];
+            if (zero) /* both zeros are one x */
+                p[0] = 0;
+            content.positions += hash_bytes(p, 12, m);
+            p[0] ^= zero ? 0 : 0x80;
+            content.mirrored += hash_bytes(p, 12, m);
+        }
+    }
+    return content;
+}
+
+/* Numbers the contents of a subject's places: equal bytes, or a reflection in x, are no different answer.
+ * Which of two reflected blocks is whose cannot be decided and need not be. */
+static bool number_contents(const struct locate *l, struct anchor_subject *subject)
+{
+    struct content contents[ANCHOR_CANDIDATES];
+    for (uint32_t i = 0; i < subject->count; i++) {
+        uint32_t same = i;
+        subject->item.choices[i].content = i;
+        if (subject->count == 1 || subject->item.choices[i].score <= 0)
+            continue;
+        contents[i] = content_of(l, &subject->form, &subject->candidates[i]);
+        for (uint32_t k = 0; k < i && same == i; k++)
+            if (subject->item.choices[k].score > 0 &&
+                (contents[k].bytes == contents[i].bytes || contents[k].positions == contents[i].mirrored))
+                same = k;
+        subject->item.choices[i].content = subject->item.choices[same].content;
+    }
+    return true;
+}
+
+static void set_choices(const struct locate *l, struct anchor_subject *subject, bool locality)
+{
+    for (uint32_t i = 0; i < subject->count; i++) {
+        struct candidate *candidate = &subject->candidates[i];
+        candidate->score = anchor_score(&candidate->evidence, l->places);
+        double without = locality ? 0 : (double)candidate->evidence.locality;
+        subject->item.choices[i].score = candidate->score - without - SCORE_MIN;
+        subject->item.choices[i].quality = anchor_quality(&candidate->evidence);
+        subject->item.choices[i].sound = anchor_is_sound(&candidate->evidence);
+    }
+}
+
+/* Gives a subject its own copies of what was found for its form. */
+static bool take_candidates(struct locate *l, struct anchor_subject *subject)
+{
+    const struct anchor_found *found = &l->found[subject->group];
+    subject->count = subject->item.count = found->count;
+    subject->candidates = arena_array(l->arena, found->count, sizeof *subject->candidates);
+    subject->item.choices = arena_array(l->arena, found->count, sizeof *subject->item.choices);
+    if (!subject->candidates || !subject->item.choices)
+        return false;
+    for (uint32_t i = 0; i < found->count; i++) {
+        const struct anchor_spot *spot = &found->spots[i];
+        struct candidate *candidate = &subject->candidates[i];
+        candidate->evidence = spot->evidence;
+        candidate->buffers = arena_array(l->arena, subject->form.count, sizeof *candidate->buffers);
+        if (!candidate->buffers)
+            return false;
+        anchor_place(&subject->form, spot->layout, spot->start, l->in->size, candidate->buffers);
+        subject->item.choices[i].start = spot->start;
+        subject->item.choices[i].end = spot->end;
+    }
+    set_choices(l, subject, true);
+    return number_contents(l, subject);
+}
+
+static bool gather(struct locate *l)
+{
+    struct anchor_gather state;
+    if (!anchor_gather_open(&state, l->in, l->map, l->found, l->found_count, l->arena))
+        return false;
+    for (size_t i = 0; i < l->found_count; i++)
+        if (!anchor_gather_find(&state, &l->found[i], l->arena))
+            return false;
+    for (size_t i = 0; i < l->count; i++)
+        if (!take_candidates(l, &l->subjects[i]))
+            return false;
+    return true;
+}
+
+/* ---- decision
+ * ---------------------------------------------------------------------------------------------- */
+
+static bool assign(struct locate *l)
+{
+    struct anchor_item *items = arena_array(l->arena, l->count, sizeof *items);
+    if (!items)
+        return false;
+    for (size_t i = 0; i < l->count; i++)
+        items[i] = l->subjects[i].item;
+    if (!anchor_assign(items, l->count, l->arena))
+        return false;
+    for (size_t i = 0; i < l->count; i++)
+        l->subjects[i].item = items[i];
+    return true;
+}
+
+/* Marks what may teach; whether that changed. */
+static bool mark_sure(struct locate *l)
+{
+    bool changed = false;
+    for (size_t i = 0; i < l->count; i++) {
+        struct anchor_subject *s = &l->subjects[i];
+        bool sure = s->item.chosen >= 0 && s->item.exact && s->item.margin >= SURE_MARGIN &&
+                    !l->found[s->group].exhausted && !s->candidates[s->item.chosen].evidence.short_of_top;
+        changed |= sure != s->sure;
+        s->sure = sure;
+    }
+    return changed;
+}
+
+static bool assign_with(struct locate *l, bool locality)
+{
+    for (size_t i = 0; i < l->count; i++)
+        set_choices(l, &l->subjects[i], locality);
+    return assign(l);
+}
+
+/* Marks what locality alone decides: without it the choice would be another, or not clear. */
+static bool mark_only_near(struct locate *l)
+{
+    if (!assign_with(l, false))
+        return false;
+    int32_t *plain = arena_array(l->arena, l->count, sizeof *plain);
+    if (!plain)
+        return false;
+    for (size_t i = 0; i < l->count; i++)
+        plain[i] = l->subjects[i].item.margin >= ANCHOR_MARGIN ? l->subjects[i].item.chosen : -1;
+    if (!assign_with(l, true))
+        return false;
+    for (size_t i = 0; i < l->count; i++)
+        l->subjects[i].only_near = plain[i] != l->subjects[i].item.chosen;
+    return true;
+}
+
+/* Assigns, learns from what is sure, and assigns again, until what is sure stays the same. */
+static bool decide(struct locate *l)
+{
+    if (!assign_with(l, true))
+        return false;
+    for (int round = 0; round < ROUNDS && mark_sure(l); round++)
+        if (!anchor_apply_sizes(l->subjects, l->count, l->arena) ||
+            !anchor_apply_locality(l->subjects, l->count, l->arena) || !assign_with(l, true))
+            return false;
+    return mark_only_near(l);
+}
+
+/* ---- outcomes
+ * ---------------------------------------------------------------------------------------------- */
+
+static void decline(struct anchor_subject *s, enum decline_reason reason, struct error *err)
+{
+    uint32_t vertices = s->resource->vertices, triangles = s->resource->triangles;
+    resource_decline(s->resource, reason, err);
+    s->resource->vertices = vertices;
+    s->resource->triangles = triangles;
+}
+
+/* Declines a subject that has no place, with the first reason that applies. */
+static void decline_unplaced(const struct locate *l, struct anchor_subject *s)
+{
+    const struct anchor_found *found = &l->found[s->group];
+    const struct xbg7_marker *pivot = &s->form.markers[s->form.pivot];
+    struct error err = {.offset = ERROR_NO_OFFSET};
+    if (found->exhausted) {
+        error_set(&err, ERROR_LIMIT, ERROR_NO_OFFSET,
+                  "so many places look like its indices that not all were measured");
+        decline(s, DECLINE_OVER_LIMIT, &err);
+    } else if (l->in->truncated && !s->count) {
+        error_set(&err, ERROR_TRUNCATED, l->in->offset + l->in->size,
+                  "its %u indices and %u vertices are not in the part of the data section that is there",
+                  pivot->index_count, pivot->vertex_count);
+        decline(s, DECLINE_TRUNCATED, &err);
+    } else if (!s->count && found->out_of_range) {
+        error_set(&err, ERROR_RANGE, l->in->offset + found->bad,
+                  "%u unit normals with %u indices in front of them, one of which is out of range",
+                  pivot->vertex_count, pivot->index_count);
+        decline(s, DECLINE_OUT_OF_RANGE_INDEX, &err);
+    } else if (!s->count) {
+        error_set(&err, ERROR_MALFORMED, ERROR_NO_OFFSET, "no %u indices that use %u vertices were found",
+                  pivot->index_count, pivot->vertex_count);
+        decline(s, DECLINE_NO_CANDIDATE, &err);
+    } else if (s->item.choices[0].score > 0) {
+        error_set(&err, ERROR_MALFORMED, l->in->offset + s->candidates[0].buffers[0].index_offset,
+                  "its best place, of score %.1f, belongs to another resource", s->candidates[0].score);
+        decline(s, DECLINE_NO_CANDIDATE, &err);
+    } else {
+        error_set(&err, ERROR_MALFORMED, l->in->offset + s->candidates[0].buffers[0].index_offset,
+                  "its best place has a score of %.1f, %.1f are needed", s->candidates[0].score, SCORE_MIN);
+        decline(s, DECLINE_TOO_WEAK, &err);
+    }
+}
+
+/* Whether locality alone puts the chosen place ahead of another one, and not by a clear case. */
+static bool only_nearer(const struct anchor_subject *s)
+{
+    const struct candidate *chosen = &s->candidates[s->item.chosen];
+    double mine = chosen->score - (double)chosen->evidence.locality;
+    for (uint32_t i = 0; i < s->count; i++) {
+        const struct candidate *other = &s->candidates[i];
+        if (s->item.choices[i].content == s->item.choices[s->item.chosen].content ||
+            mine - (other->score - (double)other->evidence.locality) >= ANCHOR_MARGIN)
+            continue;
+        double near = (double)chosen->evidence.locality, far = (double)other->evidence.locality;
+        if (near < LOCALITY_NEAR || (far > LOCALITY_FAR && near - far < LOCALITY_APART))
+            return true;
+    }
+    return false;
+}
+
+/* What may be claimed of the chosen place. */
+static enum resource_status status_of(const struct locate *l, const struct anchor_subject *s)
+{
+    const struct anchor_evidence *e = &s->candidates[s->item.chosen].evidence;
+    double margin = s->item.margin;
+    /* A window that is not exact may be a stretch of another's indices, unless its vertices are a whole run.
+     */
+    bool whole_run = e->normals >= 32 && e->unit == e->normals && e->run_start > 0 && e->run_end > 0;
+    bool relaxed = e->short_of_top || (e->unreferenced && !whole_run);
+    if (margin < ANCHOR_MARGIN || l->found[s->group].exhausted ||
+        (l->found[s->group].skipped && (e->short_of_top || e->unreferenced)))
+        return RESOURCE_AMBIGUOUS;
+    /* A block that was cut off, or is absent, leaves whatever looks like it: what context speaks against is
+     * not claimed. */
+    if (e->size_match < 0 && (l->in->truncated || (double)e->locality <= LOCALITY_FAR))
+        return RESOURCE_AMBIGUOUS;
+    if ((s->only_near && only_nearer(s)) || (relaxed && e->size_match < 0))
+        return RESOURCE_AMBIGUOUS;
+    bool sole = true;
+    for (uint32_t i = 0; i < s->count; i++)
+        sole &= s->item.choices[i].content == s->item.choices[s->item.chosen].content ||
+                s->item.choices[i].score <= 0;
+    if (sole && s->item.exact && margin >= MARGIN_PROVEN &&
+        s->candidates[s->item.chosen].score >= SCORE_PROVEN && anchor_is_exact(e))
+        return RESOURCE_PROVEN;
+    return RESOURCE_ASSIGNED;
+}
+
+static bool build_mesh(const struct locate *l, const struct anchor_subject *s,
+                       const struct candidate *candidate, const struct mesh **out)
+{
+    return xbg7_mesh(l->in->data, l->in->size, s->form.markers, s->form.count, candidate->buffers, l->arena,
+                     out);
+}
+
+static int candidate_order(const void *left, const void *right)
+{
+    const struct candidate *a = left, *b = right;
+    if (a->score != b->score)
+        return a->score > b->score ? -1 : 1;
+    uint64_t x = a->buffers[0].index_offset, y = b->buffers[0].index_offset;
+    return x < y ? -1 : x > y;
+}
+
+/* Sorts the candidates as they are kept, follows the chosen one, and counts offsets from the container's
+ * start. */
+static void hand_over(const struct locate *l, struct anchor_subject *s)
+{
+    struct resource *resource = s->resource;
+    const struct buffer_place *chosen = s->item.chosen >= 0 ? s->candidates[s->item.chosen].buffers : NULL;
+    qsort(s->candidates, s->count, sizeof *s->candidates, candidate_order);
+    resource->candidate_count = s->count;
+    resource->candidates = s->candidates;
+    resource->candidates_dropped = l->found[s->group].dropped;
+    for (uint32_t i = 0; i < s->count; i++) {
+        if (s->candidates[i].buffers == chosen)
+            resource->chosen = i;
+        for (uint32_t m = 0; m < s->form.count; m++) {
+            s->candidates[i].buffers[m].index_offset += l->in->offset;
+            s->candidates[i].buffers[m].vertex_offset += l->in->offset;
+        }
+    }
+    if (!chosen)
+        return;
+    resource->buffers = s->candidates[resource->chosen].buffers;
+    resource->buffer_count = s->form.count;
+    resource->score = s->candidates[resource->chosen].score;
+    resource->margin = isfinite(s->item.margin) ? s->item.margin : resource->score;
+}
+
+static bool conclude(const struct locate *l, struct anchor_subject *s)
+{
+    struct resource *resource = s->resource;
+    if (s->item.chosen < 0) {
+        decline_unplaced(l, s);
+        hand_over(l, s);
+        return true;
+    }
+    resource->status = status_of(l, s);
+    if (!build_mesh(l, s, &s->candidates[s->item.chosen], &resource->mesh))
+        return false;
+    for (uint32_t i = 0; i < s->count && resource->status == RESOURCE_AMBIGUOUS; i++)
+        if (!build_mesh(l, s, &s->candidates[i], &s->candidates[i].mesh))
+            return false;
+    hand_over(l, s);
+    return true;
+}
+
+/* ---- all
+ * --------------------------------------------------------------------------------------------------- */
+
+bool anchor_locate(const struct anchor_input *in, const struct anchor_map *map, struct resource *resources,
+                   const struct anchor_descriptor *descriptors, size_t count, struct arena *arena)
+{
+    struct locate l = {.in = in, .map = map, .arena = arena, .places = (double)(in->size / 4)};
+    l.subjects = arena_array(arena, count, sizeof *l.subjects);
+    if (!l.subjects)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        if (resources[i].reason != DECLINE_NONE || !descriptors[i].bytes)
+            continue;
+        struct anchor_subject *s = &l.subjects[l.count++];
+        s->resource = &resources[i];
+        s->descriptor = descriptors[i].bytes;
+        s->descriptor_size = descriptors[i].size;
+        s->form = anchor_form_make(resources[i].markers, resources[i].marker_count);
+    }
+    if (!l.count)
+        return true;
+    if (!group_forms(&l) || !gather(&l) || !decide(&l))
+        return false;
+    for (size_t i = 0; i < l.count; i++)
+        if (!conclude(&l, &l.subjects[i]))
+            return false;
+    return true;
+}

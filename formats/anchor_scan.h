@@ -1,0 +1,60 @@
+/* anchor_scan.h - the one pass over a data section from which geometry is located.
+ *
+ * For every 64 bytes it keeps six: which of the sixteen 4-byte places begin an f16 triple of length about 1,
+ * which hold two 16-bit words below 256, and the greatest word. Everything that later asks "is there a run of
+ * normals of this stride" or "could indices below this bound lie here" asks these, and touches the bytes
+ * themselves only where the answer is yes. Bytes inside walls (textures that nothing contradicts) count as
+ * 0xFF.
+ */
+#ifndef ANCHORAGE_ANCHOR_SCAN_H
+#define ANCHORAGE_ANCHOR_SCAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arena.h"
+
+#define ANCHOR_BLOCK 64u /* bytes one entry of the map describes */
+#define ANCHOR_SMALL 256u
+
+/* A half-open range of bytes, counted from the start of the data section. */
+struct anchor_range {
+    uint64_t start, end;
+};
+
+struct anchor_map {
+    const uint8_t *data; /* the data section */
+    size_t size;
+    size_t blocks;   /* entries below; the last may describe fewer than 64 bytes, the rest taken as 0xFF */
+    uint16_t *unit;  /* bit i: the big-endian f16 triple at 64 b + 4 i is of length 0.96..1.04 */
+    uint16_t *small; /* bit i: both big-endian words at 64 b + 4 i are below 256 */
+    uint16_t *top;   /* the greatest big-endian word at an even offset */
+};
+
+enum anchor_path { ANCHOR_PORTABLE, ANCHOR_AVX2, ANCHOR_AVX512, ANCHOR_PATH_COUNT };
+
+/* The fastest path this processor has, and its name. */
+enum anchor_path anchor_best_path(void);
+const char *anchor_path_word(enum anchor_path path);
+
+/* Scans data[0..size). `walls` are sorted and do not overlap. Every path gives the same bits; `path` must be
+ * one the processor has (anchor_best_path or a lower one). False when memory runs out. Takes one pass; any
+ * thread. */
+bool anchor_scan(const uint8_t *data, size_t size, const struct anchor_range *walls, size_t wall_count,
+                 enum anchor_path path, struct arena *arena, struct anchor_map *out);
+
+/* Whether the f16 triple at that offset, a multiple of 4, is of unit length; false outside the section. */
+static inline bool anchor_is_unit(const struct anchor_map *map, uint64_t offset)
+{
+    return offset < map->size && (map->unit[offset / ANCHOR_BLOCK] >> (offset / 4 % 16) & 1);
+}
+
+/* The unit bits of 64 places from 4-byte place `place` on, which may be negative; zero past the map's ends.
+ */
+uint64_t anchor_unit_bits(const struct anchor_map *map, int64_t place);
+
+/* The value of an f16, exactly. */
+float anchor_half(uint16_t bits);
+
+#endif
