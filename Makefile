@@ -42,7 +42,7 @@ WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvl
             -Wno-format-truncation
 # Contraction would make a * b + c another number on machines that have it, and the generator other bytes.
 CPPFLAGS += -D_GNU_SOURCE -I. $(PKG_CFLAGS)
-CFLAGS_release  := -O2 -g -fno-math-errno
+CFLAGS_release  := -O3 -g -fno-math-errno
 CFLAGS_debug    := -O0 -g3
 CFLAGS_sanitize := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 CFLAGS_coverage := -O0 -g --coverage

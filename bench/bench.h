@@ -22,6 +22,9 @@ struct bench_options {
 int bench_decode(const struct bench_options *options);
 /* The codecs: bytes per vertex, encode and decode GB/s. */
 int bench_store(const struct bench_options *options);
+/* The pass over data sections and all of location, against reading memory and the earlier decoders' method, and
+ * on the worst data. Of the options `json` and `runs` count. */
+int bench_scan(const struct bench_options *options);
 
 /* Seconds of the monotonic clock. */
 double bench_now(void);

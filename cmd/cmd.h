@@ -25,6 +25,7 @@ enum exit_status {
 };
 
 int cmd_run(int argc, char **argv);
+int cmd_resolve(int argc, char **argv);
 int cmd_query(int argc, char **argv);
 int cmd_show(int argc, char **argv);
 int cmd_export(int argc, char **argv);

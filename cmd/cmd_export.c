@@ -12,7 +12,7 @@
 #include "reports/text.h"
 #include "reports/view.h"
 
-enum { OPT_FORMAT = FILTER_FORMAT, OPT_STORE = FILTER_OPTION_COUNT, OPT_OUTPUT };
+enum { OPT_FORMAT = FILTER_FORMAT, OPT_STORE = FILTER_OPTION_COUNT, OPT_OUTPUT, OPT_PHYSICAL };
 
 static const struct command command = {
     .name = "export",
@@ -24,6 +24,7 @@ static const struct command command = {
             FILTER_OPTIONS(0),
             [OPT_FORMAT] = {"format", 0, "glb|obj|ply", "what to write, for a folder or stdout (default: glb)"},
             [OPT_STORE] = {"store", 's', "STORE", "take resources from this store"},
+            [OPT_PHYSICAL] = {"physical", 0, NULL, "of mirrored twins the bytes at their own place, not what is drawn"},
             [OPT_OUTPUT] = {"output", 'o', "FILE|DIR/", "where to write; '-' is stdout"},
             {0},
         },
@@ -31,7 +32,7 @@ static const struct command command = {
 
 struct job {
     const char *store_path, *output;
-    bool format_given, folder, filtered;
+    bool format_given, folder, filtered, physical;
     enum export_format format;
     struct view_filter filter;
     struct store_txn *txn;
@@ -100,6 +101,12 @@ static bool write_alone(struct job *job, const struct view_resource *view, const
     return ok;
 }
 
+/* Whether a resource is written as its twin's shared geometry. */
+static bool draws_canonical(const struct job *job, const struct view_resource *view)
+{
+    return !job->physical && view->outcome && view->outcome->canonical.basis != CANONICAL_NONE;
+}
+
 /* Writes the resource now (a folder), or keeps it until the one file is written. Everything `view` and `mesh` refer to
  * lives in job->arena when there is no folder. */
 static bool take(struct job *job, const struct view_resource *view, const struct mesh *mesh)
@@ -108,6 +115,7 @@ static bool take(struct job *job, const struct view_resource *view, const struct
         .resource = &view->record->resource,
         .mesh = mesh,
         .name = view->name,
+        .mirrored = draws_canonical(job, view) && view->outcome->canonical.mirrored,
         .extras = json_of_resource(view),
     };
     job->written++;
@@ -161,7 +169,9 @@ static bool export_key(struct job *job, const struct resource_key *key, bool nam
         return true;
     }
     const struct mesh *mesh = NULL;
-    bool ok = store_get_geometry(job->txn, &view->record->geometry, &canonical, &found, &job->err);
+    const struct hash *geometry =
+        draws_canonical(job, view) ? &view->outcome->canonical.geometry : &view->record->geometry;
+    bool ok = store_get_geometry(job->txn, geometry, &canonical, &found, &job->err);
     if (ok && !found)
         ok = error_set(&job->err, ERROR_STORE, ERROR_NO_OFFSET, "the geometry of %s is missing; run `anchorage check`",
                        view->address);
@@ -265,6 +275,9 @@ static int parse_options(int argc, char **argv, struct job *job)
             break;
         case OPT_OUTPUT:
             job->output = argument;
+            break;
+        case OPT_PHYSICAL:
+            job->physical = true;
             break;
         case OPT_FORMAT:
             if (!export_parse(argument, &job->format))

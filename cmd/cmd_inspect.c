@@ -52,7 +52,7 @@ static bool describe(const struct lookup_file *file, const uint32_t *indices, si
             return false;
         snprintf(address, room, "%s#%u", file->path, resource->resource.index);
         const char *name = resource->resource.name ? resource->resource.name : file->stem;
-        views[i] = (struct view_resource){container, resource, name, address};
+        views[i] = (struct view_resource){container, resource, name, address, NULL};
     }
     return true;
 }

@@ -4,16 +4,30 @@
 #include "cmd/cmd.h"
 #include "cmd/filter.h"
 #include "reports/coverage.h"
+#include "reports/finding.h"
+#include "reports/priors.h"
 #include "reports/text.h"
 #include "reports/view.h"
 
-enum { OPT_STORE = FILTER_OPTION_COUNT, OPT_JSON, OPT_CONTAINERS, OPT_COVERAGE, OPT_UNKNOWN, OPT_RUNS, OPT_LIMIT };
+enum {
+    OPT_STORE = FILTER_OPTION_COUNT,
+    OPT_JSON,
+    OPT_CONTAINERS,
+    OPT_COVERAGE,
+    OPT_FINDINGS,
+    OPT_KIND,
+    OPT_DECLINED,
+    OPT_PRIORS,
+    OPT_UNKNOWN,
+    OPT_RUNS,
+    OPT_LIMIT,
+};
 
 static const struct command command = {
     .name = "query",
-    .usage = "-s STORE [filters] [--containers | --coverage | --unknown | --runs] [--json]",
-    .purpose = "Lists resources (or containers, unknown content, runs): a table on a terminal, tab-separated values\n"
-               "in a pipe, one JSON object a line with --json.",
+    .usage = "-s STORE [filters | --containers | --findings | ...] [--json]",
+    .purpose = "Lists resources, or what one of the options below names: a table on a terminal, tab-separated values in a\n"
+               "pipe, one JSON object a line with --json.",
     .options =
         (const struct option_info[]){
             FILTER_OPTIONS(0),
@@ -22,6 +36,10 @@ static const struct command command = {
             [OPT_JSON] = {"json", 0, NULL, "JSON lines"},
             [OPT_CONTAINERS] = {"containers", 0, NULL, "list containers: inputs, archives, members"},
             [OPT_COVERAGE] = {"coverage", 0, NULL, "what the bytes of XPR2 data sections are, by container"},
+            [OPT_FINDINGS] = {"findings", 0, NULL, "what does not fit together, as `resolve` found it"},
+            [OPT_KIND] = {"kind", 0, "LIST", "only findings of these kinds: same, variant, inconsistent, unclaimed ..."},
+            [OPT_DECLINED] = {"declined", 0, NULL, "count what was declined, and the change since the run before"},
+            [OPT_PRIORS] = {"priors", 0, NULL, "statistics of sure placements: alignment, gaps, order"},
             [OPT_UNKNOWN] = {"unknown", 0, NULL, "count members that are no known container, by magic and ending"},
             [OPT_RUNS] = {"runs", 0, NULL, "list the runs that wrote this store"},
             [OPT_LIMIT] = {"limit", 0, "N", "at most N rows"},
@@ -32,8 +50,10 @@ static const struct command command = {
 struct query {
     const char *store_path;
     bool json;
-    int what; /* OPT_CONTAINERS, OPT_UNKNOWN, OPT_RUNS, or 0: resources */
+    int what; /* OPT_CONTAINERS, OPT_FINDINGS ..., or 0: resources */
+    uint32_t kinds; /* of findings: bits, 0: all */
     struct view_filter filter;
+    bool compared; /* there is a census of an earlier run */
     bool filtered; /* a filter that only means resources was given */
     struct store_txn *txn;
     struct error *err;
@@ -187,6 +207,101 @@ static bool query_coverage(struct query *query, struct store_txn *txn, struct er
     return view_containers(txn, print_coverage, query, err) && err->code == ERROR_NONE;
 }
 
+/* ---- findings, the declined, priors ------------------------------------------------------------------------- */
+
+static const struct table_column finding_columns[] = {
+    {"kind", false, false}, {"subject", false, false}, {"sides", true, false}, {"message", false, false},
+    {"container or first side", false, true}};
+
+static bool print_finding(const struct view_finding *view, void *ctx)
+{
+    struct query *query = ctx;
+    const struct finding_record *record = view->record;
+    if (query->json) {
+        query->failed = !json_print(json_of_finding(view), stdout);
+    } else {
+        bool quiet = record->kind == FINDING_SAME || record->kind == FINDING_VARIANT;
+        table_cell(query->table, finding_kind_word(record->kind), quiet ? 32 : 33);
+        table_cell(query->table, record->subject, 0);
+        table_cellf(query->table, 0, "%u", record->side_count);
+        table_cell(query->table, record->message, 0);
+        table_cell(query->table, view->container ? view->container : record->side_count ? view->addresses[0] : NULL, 0);
+    }
+    return more(query) && query->rows != query->filter.limit;
+}
+
+static bool query_findings(struct query *query, struct store_txn *txn, struct error *err)
+{
+    if (!query->json)
+        query->table = table_new(stdout, finding_columns, sizeof finding_columns / sizeof *finding_columns);
+    return view_findings(txn, query->kinds, print_finding, query, err);
+}
+
+static const struct table_column declined_columns[] = {
+    {"by", false, false}, {"count", true, false}, {"change", true, false}, {"key", false, true}};
+
+static bool print_declined(const struct view_declined *row, void *ctx)
+{
+    struct query *query = ctx;
+    json_int_t change = (json_int_t)row->count - (json_int_t)row->before;
+    if (query->json) {
+        query->failed = !json_print(json_pack("{s:s, s:o, s:I, s:o}", "by", census_dimension_word(row->dimension), "key",
+                                              json_of_bytes(row->key), "count", (json_int_t)row->count, "change",
+                                              query->compared ? json_integer(change) : json_null()),
+                                    stdout);
+    } else {
+        table_cell(query->table, census_dimension_word(row->dimension), 0);
+        table_cellf(query->table, 0, "%llu", (unsigned long long)row->count);
+        if (query->compared)
+            table_cellf(query->table, change ? 33 : 0, "%+lld", (long long)change);
+        else
+            table_cell(query->table, NULL, 0);
+        table_cell(query->table, row->key, 0);
+    }
+    return more(query) && query->rows != query->filter.limit;
+}
+
+static bool query_declined(struct query *query, struct store_txn *txn, struct error *err)
+{
+    if (!query->json)
+        query->table = table_new(stdout, declined_columns, sizeof declined_columns / sizeof *declined_columns);
+    return view_declined(txn, &query->compared, print_declined, query, err);
+}
+
+static const struct table_column prior_columns[] = {
+    {"blocks", true, false},   {"mod 16: 0", true, false}, {"4", true, false},         {"8", true, false},
+    {"12", true, false},       {"mod 64: 0", true, false}, {"gap median", true, false}, {"gap 90 %", true, false},
+    {"touching", true, false}, {"in order", true, false},  {"container", false, true}};
+
+static bool print_priors(const struct priors *priors, void *ctx)
+{
+    struct query *query = ctx;
+    if (query->json) {
+        query->failed = !json_print(json_of_priors(priors), stdout);
+    } else {
+        table_cellf(query->table, 0, "%u", priors->blocks);
+        for (int i = 0; i < 4; i++)
+            table_cellf(query->table, 0, "%u", priors->residue[4 * i]);
+        table_cellf(query->table, 0, "%u", priors->aligned_64);
+        table_cellf(query->table, 0, "%llu", (unsigned long long)priors->gap_median);
+        table_cellf(query->table, 0, "%llu", (unsigned long long)priors->gap_most);
+        table_cellf(query->table, 0, "%u", priors->touching);
+        if (priors->pairs)
+            table_cellf(query->table, 0, "%.3f", priors->order);
+        else
+            table_cell(query->table, NULL, 0);
+        table_cell(query->table, priors->container ? priors->container : "(all)", 0);
+    }
+    return more(query) && query->rows != query->filter.limit;
+}
+
+static bool query_priors(struct query *query, struct store_txn *txn, struct error *err)
+{
+    if (!query->json)
+        query->table = table_new(stdout, prior_columns, sizeof prior_columns / sizeof *prior_columns);
+    return priors_each(txn, print_priors, query, err);
+}
+
 /* ---- unknown content and runs ------------------------------------------------------------------------------ */
 
 static const struct table_column unknown_columns[] = {
@@ -276,6 +391,24 @@ static bool query_runs(struct query *query, struct store_txn *txn, struct error 
 
 /* ---- the command ------------------------------------------------------------------------------------------- */
 
+static bool parse_kinds(const char *list, uint32_t *kinds)
+{
+    while (*list) {
+        size_t length = strcspn(list, ",");
+        int i;
+        for (i = 1; i < FINDING_KIND_COUNT; i++) {
+            const char *word = finding_kind_word((enum finding_kind)i);
+            if (strlen(word) == length && strncmp(word, list, length) == 0)
+                break;
+        }
+        if (i == FINDING_KIND_COUNT)
+            return false;
+        *kinds |= UINT32_C(1) << i;
+        list += length + (list[length] == ',');
+    }
+    return *kinds != 0;
+}
+
 static int parse_options(int argc, char **argv, struct query *query)
 {
     const char *argument;
@@ -290,11 +423,19 @@ static int parse_options(int argc, char **argv, struct query *query)
             break;
         case OPT_CONTAINERS:
         case OPT_COVERAGE:
+        case OPT_FINDINGS:
+        case OPT_DECLINED:
+        case OPT_PRIORS:
         case OPT_UNKNOWN:
         case OPT_RUNS:
             if (query->what && query->what != option)
-                return usage_error(&command, "--containers, --coverage, --unknown and --runs exclude each other");
+                return usage_error(&command, "--%s and --%s exclude each other", command.options[query->what].name,
+                                   command.options[option].name);
             query->what = option;
+            break;
+        case OPT_KIND:
+            if (!parse_kinds(argument, &query->kinds))
+                return usage_error(&command, "--kind does not know '%s'", argument);
             break;
         case OPT_LIMIT:
             if (!parse_number(argument, 1, UINT32_MAX, &query->filter.limit))
@@ -314,6 +455,8 @@ static int parse_options(int argc, char **argv, struct query *query)
         return usage_error(&command, "-s STORE is missing");
     if (optind < argc)
         return usage_error(&command, "'%s' is one word too many; filters are options", argv[optind]);
+    if (query->kinds && query->what != OPT_FINDINGS)
+        return usage_error(&command, "--kind selects what --findings lists");
     if (query->what && query->filtered)
         return usage_error(&command, "filters select resources, not what --%s lists",
                            command.options[query->what].name);
@@ -333,6 +476,9 @@ int cmd_query(int argc, char **argv)
     if (ok)
         ok = query.what == OPT_CONTAINERS ? query_containers(&query, txn, &err)
              : query.what == OPT_COVERAGE ? query_coverage(&query, txn, &err)
+             : query.what == OPT_FINDINGS ? query_findings(&query, txn, &err)
+             : query.what == OPT_DECLINED ? query_declined(&query, txn, &err)
+             : query.what == OPT_PRIORS   ? query_priors(&query, txn, &err)
              : query.what == OPT_UNKNOWN  ? query_unknown(&query, txn, &err)
              : query.what == OPT_RUNS     ? query_runs(&query, txn, &err)
                                           : query_resources(&query, txn, &err);

@@ -4,6 +4,7 @@
 #include "cmd/cmd.h"
 #include "pipeline/lookup.h"
 #include "reports/explain.h"
+#include "reports/finding.h"
 #include "reports/text.h"
 #include "reports/view.h"
 
@@ -17,7 +18,7 @@ static const struct command command = {
     .options =
         (const struct option_info[]){
             [OPT_STORE] = {"store", 's', "STORE", "the store"},
-            [OPT_JSON] = {"json", 0, NULL, "one JSON object: the resource's, with \"details\", \"shares\" and \"same_name\""},
+            [OPT_JSON] = {"json", 0, NULL, "one JSON object: the resource's, with \"details\", \"history\", \"shares\" and \"same_name\""},
             {0},
         },
 };
@@ -63,6 +64,8 @@ static void print_for_people(const struct view_resource *view, const json_t *sha
     text_visible(view->address, safe, sizeof safe);
     printf("%s\n", safe);
     explain_resource(stdout, &view->record->resource, view->name);
+    if (view->outcome)
+        history_print(stdout, view->outcome);
     if (!hash_is_zero(&view->record->geometry)) {
         char size[16];
         hash_format(&view->record->geometry, hash);
@@ -99,6 +102,7 @@ static int show_resource(struct store_txn *txn, const struct resource_key *key, 
     if (ok && json) {
         json_t *object = json_of_resource(&view);
         json_object_set_new(object, "details", json_of_details(&view.record->resource));
+        json_object_set_new(object, "history", json_of_history(view.outcome));
         json_object_set(object, "shares", shares);
         json_object_set(object, "same_name", same_name);
         ok = json_print(object, stdout) || error_set(err, ERROR_IO, ERROR_NO_OFFSET, "cannot print the resource");

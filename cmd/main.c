@@ -13,6 +13,7 @@ static const struct {
     const char *purpose;
 } commands[] = {
     {"run", cmd_run, "extract, decode and store everything in the inputs"},
+    {"resolve", cmd_resolve, "decide everything in a store together; take captures"},
     {"query", cmd_query, "list resources, containers, unknown content or runs of a store"},
     {"show", cmd_show, "explain one resource of a store"},
     {"export", cmd_export, "write geometry as GLB, OBJ or PLY, from a store or straight from a file"},

@@ -42,6 +42,12 @@ static char *put_escaped(char *out, unsigned char byte)
     return out;
 }
 
+/* Letters, digits and what separates them in paths: never escaped, whatever is special. */
+static bool is_plain(unsigned char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= '-' && c <= '9') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
 /* Copies the bytes, with those among `special` and those that are no UTF-8 as %XX. A NUL inside has to be
  * escaped in any case: the result is a C string. */
 static char *escape(const char *bytes, size_t size, const char *special)
@@ -49,9 +55,13 @@ static char *escape(const char *bytes, size_t size, const char *special)
     char *text = size < SIZE_MAX / 3 ? malloc(size * 3 + 1) : NULL;
     if (!text)
         return NULL;
-    char *out = text;
     const unsigned char *p = (const unsigned char *)bytes;
-    for (size_t i = 0; i < size;) {
+    size_t plain = 0; /* at the start, often all: bytes that are copied as they are */
+    while (plain < size && is_plain(p[plain]))
+        plain++;
+    memcpy(text, bytes, plain);
+    char *out = text + plain;
+    for (size_t i = plain; i < size;) {
         size_t length = utf8_length(p + i, size - i);
         if (length == 0 || p[i] == '\0' || strchr(special, p[i])) {
             out = put_escaped(out, p[i++]);

@@ -24,6 +24,18 @@ static bool out_of_memory(struct error *err)
     return error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory while decoding");
 }
 
+/* Whether it is worth asking the store for a content of that hash; from now on it is. */
+static bool may_be_known(const struct decode_known *known, const struct hash *hash)
+{
+    if (!known->txn || !known->seen)
+        return known->txn != NULL;
+    uint64_t place;
+    memcpy(&place, hash->bytes, sizeof place);
+    uint64_t *word = &known->seen->bits[(place >> 6) % (sizeof known->seen->bits / sizeof *known->seen->bits)];
+    uint64_t bit = UINT64_C(1) << (place & 63);
+    return __atomic_fetch_or(word, bit, __ATOMIC_RELAXED) & bit;
+}
+
 /* What one container is turned into on the way. */
 struct decoding {
     const struct input *in;
@@ -63,7 +75,7 @@ static bool keep_mesh(struct decoding *d, const struct mesh *mesh, struct hash *
         return true;
     struct decoded_geometry *geometry = &d->out->geometries[d->out->geometry_count];
     bool found = false;
-    if (d->known->txn && !store_has_geometry(d->known->txn, hash, &found, d->err))
+    if (may_be_known(d->known, hash) && !store_has_geometry(d->known->txn, hash, &found, d->err))
         return false;
     geometry->hash = *hash;
     if (!found) {
@@ -157,7 +169,8 @@ bool decode_container(const struct input *in, enum format_id format_id, bool amb
     const struct format *format = decode_format(format_id);
     memset(out, 0, sizeof *out);
     out->hash = hash_bytes(in->data, in->size);
-    if (known->txn && !store_has_container(known->txn, &out->hash, format ? format->version : 0, &out->known, err))
+    if (may_be_known(known, &out->hash) &&
+        !store_has_container(known->txn, &out->hash, format ? format->version : 0, &out->known, err))
         return false;
     if (out->known)
         return true;

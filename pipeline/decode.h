@@ -15,9 +15,17 @@ struct decode_scratch {
 };
 void decode_scratch_free(struct decode_scratch *scratch);
 
-/* What the store knows already, so that nothing is done twice. `txn` NULL: nothing is known. */
+/* Which hashes a run has met, roughly: one that it has not met need not be looked for in a store that was empty when the
+ * run began. About 8 million bits; a false "met" only costs the look. All zero is empty; any thread. */
+struct decode_seen {
+    uint64_t bits[1 << 17];
+};
+
+/* What the store knows already, so that nothing is done twice. `txn` NULL: nothing is known. `seen`: see there; NULL:
+ * the store is always asked. */
 struct decode_known {
     struct store_txn *txn;
+    struct decode_seen *seen;
 };
 
 struct decoded_geometry {

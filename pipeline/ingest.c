@@ -1,56 +1,68 @@
 /* ingest.c - see ingest.h */
 #include "pipeline/ingest.h"
 
-#include <endian.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "pipeline/address.h"
 #include "pipeline/parallel.h"
 
-/* Large enough that a commit's fsync is small beside the decoding, small enough that three batches and their meshes
- * stay near a hundred megabytes. */
-#define BATCH_BYTES ((size_t)24 << 20)
-#define BATCH_ITEMS 32768
+/* A batch is one transaction: large enough that its fsync and the pages it touches all over the trees are small beside
+ * the decoding, small enough that two of them stay near a hundred megabytes. An item counts for its content and for
+ * what is kept of it in any case. */
+#define BATCH_BYTES ((size_t)48 << 20)
+#define ITEM_BYTES  ((size_t)1 << 10)
+/* What a worker takes at once: enough that the lock is rare, few enough that it is all in its cache. */
+#define HANDFUL_ITEMS 32
+#define HANDFUL_BYTES ((size_t)128 << 10)
+/* Content that all workers together may hold; one handful is always allowed. */
+#define IN_FLIGHT_MOST ((size_t)256 << 20)
 
-/* One item on its way through. */
+/* One item on its way from the extraction to the log. */
 struct slot {
     struct extracted item;
-    struct decoded decoded; /* of EXTRACT_BYTES */
-    char *stem;             /* of EXTRACT_BYTES: see source_record.stem; owned */
-    uint32_t version;       /* of a plain file: see source_record.version */
-    uint64_t members;       /* of EXTRACT_ARCHIVE: items that came out of it */
-    struct error err;       /* a fault of the job */
+    uint32_t order;   /* in its batch */
+    uint32_t version; /* of a plain file: see source_record.version */
+    uint64_t members; /* of EXTRACT_ARCHIVE: items that came out of it */
+};
+
+/* An archive that ended in a batch. */
+struct archive_end {
+    struct hash path;
+    uint64_t members;
+};
+
+/* An event that waits for its commit. Its strings are in the share's memory. */
+struct note {
+    uint32_t order;
+    struct hash hash;
+    struct ingest_event event;
+};
+
+/* What one worker makes of a batch; kept until that is committed. */
+struct share {
+    struct store_log *log;
+    struct buffer ends;  /* of struct archive_end */
+    struct buffer notes; /* of struct note, when somebody listens */
+    struct arena memory;
+    struct ingest_progress counts;
 };
 
 struct batch {
-    struct slot *slots;
-    size_t count;
-    struct arena *arenas; /* [threads]: what the decoders made; kept until the batch is committed */
-    bool last;            /* the extractor had no more */
+    struct share *shares; /* [workers] */
+    uint32_t items;
+    size_t bytes;
+    bool last; /* the input had no more */
 };
 
-struct thread_state {
+struct worker {
+    struct slot handful[HANDFUL_ITEMS];
+    size_t count, bytes; /* taken */
     struct decode_scratch scratch;
-    struct store_txn *txn; /* sees the commits up to the batch before the last; renewed for each step */
-};
-
-/* Something to put, by the key it will have. A batch's puts are made in key order, so that neighbours in a tree
- * are written together: with random keys the descents' cache misses are most of a commit. */
-struct put {
-    struct hash key;
-    uint32_t slot, geometry; /* geometry: which of the slot's, for geometries */
-};
-
-struct puts {
-    struct put *list;
-    size_t count;
-};
-
-/* What the batch being committed puts into each tree; the lists share one allocation, sized before they are filled. */
-struct plan {
-    struct puts geometries, containers, sources;
-    struct put *memory;
+    struct arena arena;      /* of the item being decoded */
+    struct store_txn *txn;   /* sees the commits before the step began */
+    struct error err;        /* a fault of the job */
 };
 
 /* An archive that is open in the extraction, and how many items came out of it so far. */
@@ -63,18 +75,26 @@ struct open_archive {
 struct ingest {
     struct store *store;
     const struct ingest_options *options;
-    int threads; /* the option's, and one more for the commit, which mostly waits for the disk */
-    struct extractor *extractor;
-    struct thread_state *states; /* [threads] */
-    struct store_txn *lookup_txn; /* of the extraction's `unchanged` */
-    uint32_t version, version_limited;
-    bool limit_hit;        /* by a member of the plain file being extracted */
-    struct open_archive *open; /* the innermost one that had an item */
-    struct plan plan;
-    struct batch batches[3];
-    struct batch *extracting, *decoding, *committing;
+    struct worker *workers; /* [worker_count] */
+    int worker_count;
+    struct decode_seen *seen; /* NULL: the store had contents before */
+    struct batch batches[2];
+    struct batch *filling, *committing;
+    const struct store_log **logs; /* [worker_count], of the batch being committed */
     struct ingest_progress progress;
-    struct error extract_err, commit_err;
+    struct error commit_err;
+
+    /* The input is read by one worker at a time; `input` guards all of this. */
+    pthread_mutex_t input;
+    pthread_cond_t drained; /* in_flight became less */
+    size_t in_flight;       /* bytes of content that workers hold */
+    bool stop;              /* a worker has failed */
+    struct extractor *extractor;
+    struct store_txn *lookup_txn; /* of `unchanged` */
+    uint32_t version, version_limited;
+    bool limit_hit;            /* by a member of the plain file being extracted */
+    struct open_archive *open; /* the innermost one that had an item */
+    struct error extract_err;
 };
 
 /* A number that changes with everything that decides outcomes: a file read under another one is read again. */
@@ -92,7 +112,12 @@ static uint32_t outcome_version(const struct extract_limits *limits)
     return version ? version : 1; /* 0 is "never" in a source record */
 }
 
-/* ---- extraction -------------------------------------------------------------------------------------------- */
+static bool out_of_memory(struct error *err)
+{
+    return error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory during a run");
+}
+
+/* ---- extraction: under the lock ----------------------------------------------------------------------------- */
 
 /* Whether the store vouches for a plain file, so that it need not be opened. */
 static bool is_unchanged(const char *path, uint64_t size, int64_t mtime_ns, void *ctx)
@@ -149,7 +174,7 @@ static bool count_member(struct ingest *ingest, struct slot *slot)
         size_t length = strlen(item->parent_path) + 1;
         open = calloc(1, sizeof *open + length);
         if (!open)
-            return error_set(&ingest->extract_err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory while extracting");
+            return out_of_memory(&ingest->extract_err);
         memcpy(open->path, item->parent_path, length);
         open->outer = ingest->open;
         ingest->open = open;
@@ -163,110 +188,58 @@ static bool cancelled(const struct ingest *ingest)
     return ingest->options->cancel && *ingest->options->cancel;
 }
 
-static void extract_batch(struct ingest *ingest)
+/* The next item of the batch into the handful; false when there is none, now or ever. */
+static bool take_item(struct ingest *ingest, struct worker *worker)
 {
-    struct batch *batch = ingest->extracting;
-    size_t most = ingest->options->batch_bytes ? ingest->options->batch_bytes : BATCH_BYTES, bytes = 0;
-    batch->count = 0;
-    batch->last = ingest->decoding->last;
-    if (batch->last)
-        return;
-    while (batch->count < BATCH_ITEMS && bytes < most) {
-        struct slot *slot = &batch->slots[batch->count];
-        memset(slot, 0, sizeof *slot);
-        if (cancelled(ingest) || !extract_next(ingest->extractor, &slot->item, &ingest->extract_err)) {
-            batch->last = true;
-            return;
-        }
-        slot->version = slot_version(ingest, &slot->item);
-        if (!count_member(ingest, slot))
-            return;
-        bytes += slot->item.kind == EXTRACT_BYTES ? slot->item.size : 0;
-        batch->count++;
-    }
-}
-
-/* ---- decoding ---------------------------------------------------------------------------------------------- */
-
-static void decode_slot(struct ingest *ingest, struct slot *slot, int thread)
-{
-    struct extracted *item = &slot->item;
-    if (item->kind != EXTRACT_BYTES)
-        return;
-    struct thread_state *state = &ingest->states[thread];
-    if (!state->txn && !(state->txn = store_begin_read(ingest->store, &slot->err)))
-        return;
-    const struct input in = {item->data, item->size, item->name};
-    const struct decode_known known = {state->txn};
-    decode_container(&in, item->format, item->ambiguous_format, &known, &state->scratch,
-                     &ingest->decoding->arenas[thread], &slot->decoded, &slot->err);
-    item->hash = slot->decoded.hash;
-    extracted_free_data(item); /* three batches of bytes would be as much again as their meshes */
-    if (item->format == FORMAT_XPR2) /* its resources have the directory's names */
-        return;
-    slot->stem = address_stem(item->path);
-    if (!slot->stem)
-        error_set(&slot->err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory");
-}
-
-/* ---- committing -------------------------------------------------------------------------------------------- */
-
-static int put_order(const void *a, const void *b)
-{
-    const struct put *x = a, *y = b;
-    uint64_t first, second; /* the beginning of a hash decides nearly always, as one big-endian number */
-    memcpy(&first, x->key.bytes, sizeof first);
-    memcpy(&second, y->key.bytes, sizeof second);
-    if (first != second)
-        return be64toh(first) < be64toh(second) ? -1 : 1;
-    int order = memcmp(x->key.bytes, y->key.bytes, HASH_SIZE);
-    if (order)
-        return order;
-    return x->slot != y->slot ? (x->slot < y->slot ? -1 : 1) : (x->geometry > y->geometry) - (x->geometry < y->geometry);
-}
-
-static void puts_add(struct puts *puts, const struct hash *key, size_t slot, size_t geometry)
-{
-    puts->list[puts->count++] = (struct put){*key, (uint32_t)slot, (uint32_t)geometry};
-}
-
-static bool is_new_content(const struct slot *slot)
-{
-    return slot->item.kind == EXTRACT_BYTES && !slot->decoded.known;
-}
-
-static bool plan_make(struct plan *plan, const struct batch *batch)
-{
-    size_t geometries = 0;
-    for (size_t i = 0; i < batch->count; i++)
-        geometries += batch->slots[i].decoded.geometry_count;
-    plan->memory = calloc(geometries + 2 * batch->count + 1, sizeof *plan->memory);
-    if (!plan->memory)
+    struct batch *batch = ingest->filling;
+    size_t most = ingest->options->batch_bytes ? ingest->options->batch_bytes : BATCH_BYTES;
+    struct slot *slot = &worker->handful[worker->count];
+    if (batch->last || ingest->stop || batch->bytes >= most || batch->items == UINT32_MAX)
         return false;
-    plan->geometries.list = plan->memory;
-    plan->containers.list = plan->memory + geometries;
-    plan->sources.list = plan->containers.list + batch->count;
-    for (size_t i = 0; i < batch->count; i++) {
-        const struct slot *slot = &batch->slots[i];
-        const struct extracted *item = &slot->item;
-        for (size_t k = 0; is_new_content(slot) && k < slot->decoded.geometry_count; k++)
-            if (slot->decoded.geometries[k].encoded)
-                puts_add(&plan->geometries, &slot->decoded.geometries[k].hash, i, k);
-        if (is_new_content(slot) || item->kind == EXTRACT_ARCHIVE)
-            puts_add(&plan->containers, &item->hash, i, 0);
-        if (item->kind != EXTRACT_UNCHANGED) {
-            struct hash path = hash_bytes(item->path, strlen(item->path));
-            puts_add(&plan->sources, &path, i, 0);
-        }
+    slot->members = 0;
+    if (cancelled(ingest) || !extract_next(ingest->extractor, &slot->item, &ingest->extract_err)) {
+        batch->last = true;
+        return false;
     }
-    qsort(plan->geometries.list, plan->geometries.count, sizeof(struct put), put_order);
-    qsort(plan->containers.list, plan->containers.count, sizeof(struct put), put_order);
-    qsort(plan->sources.list, plan->sources.count, sizeof(struct put), put_order);
+    worker->count++;
+    slot->order = batch->items++;
+    slot->version = slot_version(ingest, &slot->item);
+    size_t bytes = slot->item.kind == EXTRACT_BYTES ? slot->item.size : 0;
+    worker->bytes += bytes;
+    batch->bytes += bytes + ITEM_BYTES;
+    batch->last |= !count_member(ingest, slot);
     return true;
 }
 
-static bool put_archive(struct store_txn *txn, const struct extracted *item, struct error *err)
+/* Gives the last handful back and takes the next. What one core has just read it decodes itself, so the bytes are
+ * still in its cache. False when the batch is full or the input at its end. */
+static bool take_handful(struct ingest *ingest, struct worker *worker)
 {
+    pthread_mutex_lock(&ingest->input);
+    ingest->in_flight -= worker->bytes;
+    worker->count = worker->bytes = 0;
+    pthread_cond_broadcast(&ingest->drained);
+    while (ingest->in_flight > IN_FLIGHT_MOST)
+        pthread_cond_wait(&ingest->drained, &ingest->input);
+    while (worker->count < HANDFUL_ITEMS && worker->bytes < HANDFUL_BYTES && take_item(ingest, worker))
+        ;
+    ingest->in_flight += worker->bytes;
+    pthread_mutex_unlock(&ingest->input);
+    return worker->count > 0;
+}
+
+static void stop_workers(struct ingest *ingest)
+{
+    pthread_mutex_lock(&ingest->input);
+    ingest->stop = true;
+    pthread_mutex_unlock(&ingest->input);
+}
+
+/* ---- from an item to the log -------------------------------------------------------------------------------- */
+
+static bool log_archive(struct share *share, const struct slot *slot, struct error *err)
+{
+    const struct extracted *item = &slot->item;
     struct container_record record = {
         .bytes = item->bytes,
         .decoder_version = EXTRACT_VERSION,
@@ -281,19 +254,26 @@ static bool put_archive(struct store_txn *txn, const struct extracted *item, str
     };
     if (item->message[0])
         error_set(&record.container.error, ERROR_MALFORMED, ERROR_NO_OFFSET, "%s", item->message);
-    return store_put_container(txn, &item->hash, &record, NULL, 0, err);
+    const struct archive_end end = {hash_bytes(item->path, strlen(item->path)), slot->members};
+    buffer_append(&share->ends, &end, sizeof end);
+    if (share->ends.failed)
+        return out_of_memory(err);
+    return store_log_container(share->log, slot->order, &item->hash, &record, NULL, 0, err);
 }
 
-static bool put_container(struct store_txn *txn, const struct slot *slot, struct error *err)
+static bool log_decoded(struct share *share, uint32_t order, const struct decoded *decoded, struct error *err)
 {
-    const struct decoded *decoded = &slot->decoded;
-    if (slot->item.kind == EXTRACT_ARCHIVE)
-        return put_archive(txn, &slot->item, err);
-    return store_put_container(txn, &decoded->hash, &decoded->record, decoded->resources, decoded->resource_count,
-                               err);
+    for (size_t i = 0; i < decoded->geometry_count; i++) {
+        const struct decoded_geometry *geometry = &decoded->geometries[i];
+        if (geometry->encoded && !store_log_geometry(share->log, order, &geometry->hash, geometry->encoded,
+                                                     geometry->size, err))
+            return false;
+    }
+    return store_log_container(share->log, order, &decoded->hash, &decoded->record, decoded->resources,
+                               decoded->resource_count, err);
 }
 
-static bool put_source(struct store_txn *txn, const struct ingest *ingest, const struct slot *slot,
+static bool log_source(const struct ingest *ingest, struct share *share, const struct slot *slot, const char *stem,
                        struct error *err)
 {
     const struct extracted *item = &slot->item;
@@ -302,7 +282,7 @@ static bool put_source(struct store_txn *txn, const struct ingest *ingest, const
     struct source_record source = {
         .kind = item->kind == EXTRACT_UNKNOWN ? SOURCE_UNKNOWN : failed ? SOURCE_FAILED : SOURCE_CONTAINER,
         .path = item->path,
-        .stem = slot->stem,
+        .stem = stem,
         .container = item->hash,
         .format = item->format,
         .status = failed ? item->status : CONTAINER_READ,
@@ -318,164 +298,249 @@ static bool put_source(struct store_txn *txn, const struct ingest *ingest, const
     };
     if (item->parent_path)
         source.parent = hash_bytes(item->parent_path, strlen(item->parent_path));
-    return store_put_source(txn, &source, err);
+    return store_log_source(share->log, slot->order, &source, err);
 }
 
-/* Key order is no order for the slots: their lines are asked for while the puts before them are made. */
-#define PREFETCH_AHEAD 4
-static void prefetch_slot(const struct slot *slots, const struct puts *puts, size_t i)
+static void count_slot(struct ingest_progress *counts, const struct extracted *item, const struct decoded *decoded)
 {
-    if (i >= puts->count)
-        return;
-    const char *slot = (const char *)&slots[puts->list[i].slot];
-    for (size_t line = 0; line < sizeof(struct slot); line += 64)
-        __builtin_prefetch(slot + line);
+    counts->items++;
+    switch (item->kind) {
+    case EXTRACT_BYTES:
+        counts->containers++;
+        counts->known += decoded->known;
+        counts->bytes_content += item->bytes;
+        counts->bytes_canonical += decoded->canonical_bytes;
+        counts->resources += decoded->resource_count;
+        counts->declined += decoded->record.by_status[RESOURCE_DECLINED];
+        for (int i = 0; i < RESOURCE_STATUS_COUNT; i++)
+            counts->by_status[i] += decoded->record.by_status[i];
+        break;
+    case EXTRACT_ARCHIVE:
+        counts->containers++;
+        for (uint32_t i = 0; i < item->census_count; i++)
+            counts->unknown += item->census[i].count;
+        break;
+    case EXTRACT_UNKNOWN:
+        counts->unknown++;
+        break;
+    case EXTRACT_FAILED:
+        counts->failed++;
+        counts->inputs_failed += item->is_input;
+        break;
+    case EXTRACT_UNCHANGED:
+        counts->known++;
+        break;
+    }
 }
+
+static void counts_add(struct ingest_progress *sum, const struct ingest_progress *counts)
+{
+    sum->items += counts->items;
+    sum->containers += counts->containers;
+    sum->resources += counts->resources;
+    sum->declined += counts->declined;
+    sum->known += counts->known;
+    sum->unknown += counts->unknown;
+    sum->failed += counts->failed;
+    sum->inputs_failed += counts->inputs_failed;
+    sum->bytes_content += counts->bytes_content;
+    sum->bytes_canonical += counts->bytes_canonical;
+    for (int i = 0; i < RESOURCE_STATUS_COUNT; i++)
+        sum->by_status[i] += counts->by_status[i];
+}
+
+/* Takes down the event of an item, to be told when it is committed. */
+static bool note_slot(struct share *share, const struct slot *slot, const struct decoded *decoded, struct error *err)
+{
+    const struct extracted *item = &slot->item;
+    const struct container *container = &decoded->record.container;
+    bool bytes = item->kind == EXTRACT_BYTES;
+    const char *message = bytes && container->error.code ? container->error.msg : item->message;
+    const struct note note = {
+        .order = slot->order,
+        .hash = item->hash,
+        .event = {.path = arena_copy(&share->memory, item->path, strlen(item->path)),
+                  .kind = item->kind,
+                  .format = item->format,
+                  .status = bytes ? container->status : item->status,
+                  .reason = bytes ? container->reason : item->reason,
+                  .message = *message ? arena_copy(&share->memory, message, strlen(message)) : NULL,
+                  .bytes = item->bytes,
+                  .known = decoded->known || item->kind == EXTRACT_UNCHANGED,
+                  .resources = (uint32_t)decoded->resource_count,
+                  .declined = decoded->record.by_status[RESOURCE_DECLINED],
+                  .ambiguous = decoded->record.by_status[RESOURCE_AMBIGUOUS]},
+    };
+    buffer_append(&share->notes, &note, sizeof note);
+    return (note.event.path && (note.event.message || !*message) && !share->notes.failed) || out_of_memory(err);
+}
+
+static bool decode_slot(struct ingest *ingest, struct worker *worker, struct slot *slot, struct decoded *decoded,
+                        char **stem)
+{
+    struct extracted *item = &slot->item;
+    const struct input in = {item->data, item->size, item->name};
+    const struct decode_known known = {worker->txn, ingest->seen};
+    if (!decode_container(&in, item->format, item->ambiguous_format, &known, &worker->scratch, &worker->arena, decoded,
+                          &worker->err))
+        return false;
+    item->hash = decoded->hash;
+    if (item->format == FORMAT_XPR2) /* its resources have the directory's names */
+        return true;
+    *stem = address_stem(item->path);
+    return *stem || out_of_memory(&worker->err);
+}
+
+static bool work_slot(struct ingest *ingest, struct worker *worker, struct share *share, struct slot *slot)
+{
+    struct extracted *item = &slot->item;
+    struct error *err = &worker->err;
+    struct decoded decoded = {.known = false};
+    char *stem = NULL;
+    bool ok = item->kind != EXTRACT_BYTES || decode_slot(ingest, worker, slot, &decoded, &stem);
+    if (ok && item->kind == EXTRACT_BYTES && !decoded.known)
+        ok = log_decoded(share, slot->order, &decoded, err);
+    if (ok && item->kind == EXTRACT_ARCHIVE)
+        ok = log_archive(share, slot, err);
+    if (ok && item->kind != EXTRACT_UNCHANGED)
+        ok = log_source(ingest, share, slot, stem, err);
+    if (ok && ingest->options->event)
+        ok = note_slot(share, slot, &decoded, err);
+    count_slot(&share->counts, item, &decoded);
+    free(stem);
+    extracted_free(item);
+    arena_reset(&worker->arena);
+    return ok;
+}
+
+static void work(struct ingest *ingest, struct worker *worker, struct share *share)
+{
+    bool ok = true;
+    while (take_handful(ingest, worker)) {
+        for (size_t i = 0; i < worker->count; i++) {
+            if (ok)
+                ok = work_slot(ingest, worker, share, &worker->handful[i]);
+            else
+                extracted_free(&worker->handful[i].item);
+        }
+        if (!ok)
+            stop_workers(ingest);
+    }
+}
+
+/* ---- committing --------------------------------------------------------------------------------------------- */
 
 static bool put_batch(struct store_txn *txn, void *ctx, struct error *err)
 {
     const struct ingest *ingest = ctx;
-    const struct plan *plan = &ingest->plan;
-    const struct slot *slots = ingest->committing->slots;
-    for (size_t i = 0; i < plan->geometries.count; i++) {
-        const struct put *put = &plan->geometries.list[i];
-        const struct decoded_geometry *geometry = &slots[put->slot].decoded.geometries[put->geometry];
-        if (!store_put_geometry(txn, &geometry->hash, geometry->encoded, geometry->size, err))
-            return false;
-    }
-    for (size_t i = 0; i < plan->containers.count; i++) {
-        prefetch_slot(slots, &plan->containers, i + PREFETCH_AHEAD);
-        if (!put_container(txn, &slots[plan->containers.list[i].slot], err))
-            return false;
-    }
-    for (size_t i = 0; i < plan->sources.count; i++) {
-        prefetch_slot(slots, &plan->sources, i + PREFETCH_AHEAD);
-        if (!put_source(txn, ingest, &slots[plan->sources.list[i].slot], err))
-            return false;
-    }
+    if (!store_put_logs(txn, ingest->logs, (size_t)ingest->worker_count, err))
+        return false;
     /* Now that all members of the archives that end here are in: what they held before and hold no longer goes. */
-    for (size_t i = 0; i < ingest->committing->count; i++) {
-        const struct extracted *item = &slots[i].item;
-        struct hash path;
-        if (item->kind != EXTRACT_ARCHIVE)
-            continue;
-        path = hash_bytes(item->path, strlen(item->path));
-        if (!store_drop_unseen(txn, &path, ingest->options->run, slots[i].members, err))
-            return false;
+    for (int i = 0; i < ingest->worker_count; i++) {
+        const struct buffer *ends = &ingest->committing->shares[i].ends;
+        const struct archive_end *end = (const struct archive_end *)ends->data;
+        for (size_t k = 0; k < ends->size / sizeof *end; k++)
+            if (!store_drop_unseen(txn, &end[k].path, ingest->options->run, end[k].members, err))
+                return false;
     }
     return true;
 }
 
-static void count_slot(struct ingest *ingest, const struct slot *slot)
+static int note_order(const void *a, const void *b)
 {
-    struct ingest_progress *progress = &ingest->progress;
-    const struct extracted *item = &slot->item;
-    const struct decoded *decoded = &slot->decoded;
-    progress->items++;
-    switch (item->kind) {
-    case EXTRACT_BYTES:
-        progress->containers++;
-        progress->known += decoded->known;
-        progress->bytes_content += item->bytes;
-        progress->bytes_canonical += decoded->canonical_bytes;
-        progress->resources += decoded->resource_count;
-        progress->declined += decoded->record.by_status[RESOURCE_DECLINED];
-        for (int i = 0; i < RESOURCE_STATUS_COUNT; i++)
-            progress->by_status[i] += decoded->record.by_status[i];
-        break;
-    case EXTRACT_ARCHIVE:
-        progress->containers++;
-        for (uint32_t i = 0; i < item->census_count; i++)
-            progress->unknown += item->census[i].count;
-        break;
-    case EXTRACT_UNKNOWN:
-        progress->unknown++;
-        break;
-    case EXTRACT_FAILED:
-        progress->failed++;
-        progress->inputs_failed += item->is_input;
-        break;
-    case EXTRACT_UNCHANGED:
-        progress->known++;
-        break;
-    }
+    const struct note *x = a, *y = b;
+    return (x->order > y->order) - (x->order < y->order);
 }
 
-static void tell_slot(const struct ingest *ingest, const struct slot *slot)
+/* Tells the events of a committed batch in the order of the input. */
+static bool tell_batch(const struct ingest *ingest, struct error *err)
 {
-    const struct extracted *item = &slot->item;
-    const struct decoded *decoded = &slot->decoded;
-    const struct container *container = &decoded->record.container;
-    bool bytes = item->kind == EXTRACT_BYTES;
-    struct ingest_event event = {
-        .path = item->path,
-        .kind = item->kind,
-        .format = item->format,
-        .hash = hash_is_zero(&item->hash) ? NULL : &item->hash,
-        .status = bytes ? container->status : item->status,
-        .reason = bytes ? container->reason : item->reason,
-        .message = bytes && container->error.code ? container->error.msg : item->message[0] ? item->message : NULL,
-        .bytes = item->bytes,
-        .known = decoded->known || item->kind == EXTRACT_UNCHANGED,
-        .resources = (uint32_t)decoded->resource_count,
-        .declined = decoded->record.by_status[RESOURCE_DECLINED],
-        .ambiguous = decoded->record.by_status[RESOURCE_AMBIGUOUS],
-    };
-    ingest->options->event(&event, ingest->options->ctx);
+    struct buffer all = {0};
+    for (int i = 0; i < ingest->worker_count; i++) {
+        const struct buffer *notes = &ingest->committing->shares[i].notes;
+        buffer_append(&all, notes->data, notes->size);
+    }
+    struct note *notes = (struct note *)all.data;
+    size_t count = all.size / sizeof *notes;
+    bool ok = !all.failed || out_of_memory(err);
+    if (ok && count)
+        qsort(notes, count, sizeof *notes, note_order);
+    for (size_t i = 0; ok && i < count; i++) {
+        notes[i].event.hash = hash_is_zero(&notes[i].hash) ? NULL : &notes[i].hash;
+        ingest->options->event(&notes[i].event, ingest->options->ctx);
+    }
+    buffer_free(&all);
+    return ok;
 }
 
 static void commit_batch(struct ingest *ingest)
 {
     struct batch *batch = ingest->committing;
-    if (!batch->count)
+    if (!batch->items)
         return;
-    if (!plan_make(&ingest->plan, batch))
-        error_set(&ingest->commit_err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory while committing");
-    bool ok = !ingest->commit_err.code && store_update(ingest->store, put_batch, ingest, &ingest->commit_err);
-    free(ingest->plan.memory);
-    ingest->plan = (struct plan){0};
-    if (!ok)
+    for (int i = 0; i < ingest->worker_count; i++)
+        ingest->logs[i] = batch->shares[i].log;
+    if (!store_update(ingest->store, put_batch, ingest, &ingest->commit_err))
         return;
-    for (size_t i = 0; i < batch->count; i++) {
-        count_slot(ingest, &batch->slots[i]);
-        if (ingest->options->event)
-            tell_slot(ingest, &batch->slots[i]);
-    }
+    for (int i = 0; i < ingest->worker_count; i++)
+        counts_add(&ingest->progress, &batch->shares[i].counts);
+    if (ingest->options->event)
+        tell_batch(ingest, &ingest->commit_err);
 }
 
-/* ---- the steps --------------------------------------------------------------------------------------------- */
+/* ---- the steps ---------------------------------------------------------------------------------------------- */
 
-static void batch_clear(struct batch *batch, int threads)
+static void batch_clear(struct batch *batch, int workers)
 {
-    batch->last = false;
-    for (size_t i = 0; i < batch->count; i++) {
-        extracted_free(&batch->slots[i].item);
-        free(batch->slots[i].stem);
+    for (int i = 0; batch->shares && i < workers; i++) {
+        struct share *share = &batch->shares[i];
+        if (share->log)
+            store_log_clear(share->log);
+        buffer_clear(&share->ends);
+        buffer_clear(&share->notes);
+        arena_reset(&share->memory);
+        share->counts = (struct ingest_progress){0};
     }
-    batch->count = 0;
-    for (int i = 0; batch->arenas && i < threads; i++)
-        arena_free(&batch->arenas[i]);
+    batch->items = 0;
+    batch->bytes = 0;
 }
 
 static void step_task(size_t i, int thread, void *ctx)
 {
     struct ingest *ingest = ctx;
+    (void)thread;
     if (i == 0)
         commit_batch(ingest);
-    else if (i == 1)
-        extract_batch(ingest);
     else
-        decode_slot(ingest, &ingest->decoding->slots[i - 2], thread);
+        work(ingest, &ingest->workers[i - 1], &ingest->filling->shares[i - 1]);
 }
 
-/* The first fault of the job in this step, in the order of the input. */
+static bool begin_reads(struct ingest *ingest, struct error *err)
+{
+    bool ok = (ingest->lookup_txn = store_begin_read(ingest->store, err)) != NULL;
+    for (int i = 0; i < ingest->worker_count && ok; i++)
+        ok = (ingest->workers[i].txn = store_begin_read(ingest->store, err)) != NULL;
+    return ok;
+}
+
+static void end_reads(struct ingest *ingest)
+{
+    store_end_read(ingest->lookup_txn);
+    ingest->lookup_txn = NULL;
+    for (int i = 0; i < ingest->worker_count; i++) {
+        store_end_read(ingest->workers[i].txn);
+        ingest->workers[i].txn = NULL;
+    }
+}
+
+/* The first fault of the job in this step. */
 static bool step_failed(struct ingest *ingest, struct error *err)
 {
     if (ingest->commit_err.code)
         *err = ingest->commit_err;
-    for (size_t i = 0; !err->code && i < ingest->decoding->count; i++)
-        if (ingest->decoding->slots[i].err.code)
-            *err = ingest->decoding->slots[i].err;
+    for (int i = 0; !err->code && i < ingest->worker_count; i++)
+        if (ingest->workers[i].err.code)
+            *err = ingest->workers[i].err;
     if (!err->code && ingest->extract_err.code)
         *err = ingest->extract_err;
     return err->code != ERROR_NONE;
@@ -483,76 +548,105 @@ static bool step_failed(struct ingest *ingest, struct error *err)
 
 static bool step(struct ingest *ingest, struct error *err)
 {
-    int threads = ingest->threads;
-    ingest->lookup_txn = store_begin_read(ingest->store, err);
-    if (!ingest->lookup_txn)
-        return false;
-    par_for(ingest->decoding->count + 2, threads, step_task, ingest);
-    store_end_read(ingest->lookup_txn);
-    ingest->lookup_txn = NULL;
-    for (int i = 0; i < threads; i++) {
-        store_end_read(ingest->states[i].txn);
-        ingest->states[i].txn = NULL;
-    }
-    if (step_failed(ingest, err))
+    /* One more thread than workers: the commit mostly waits for the disk. */
+    int threads = ingest->worker_count > 1 ? ingest->worker_count + 1 : 1;
+    bool ok = begin_reads(ingest, err);
+    if (ok)
+        par_for((size_t)ingest->worker_count + 1, threads, step_task, ingest);
+    end_reads(ingest);
+    if (!ok || step_failed(ingest, err))
         return false;
     extract_progress(ingest->extractor, &ingest->progress.bytes_read, &ingest->progress.bytes_total);
     if (ingest->options->progress)
         ingest->options->progress(&ingest->progress, ingest->options->ctx);
-    batch_clear(ingest->committing, threads);
-    struct batch *free_batch = ingest->committing;
-    ingest->committing = ingest->decoding;
-    ingest->decoding = ingest->extracting;
-    ingest->extracting = free_batch;
+    struct batch *committed = ingest->committing;
+    batch_clear(committed, ingest->worker_count);
+    committed->last = ingest->filling->last;
+    ingest->committing = ingest->filling;
+    ingest->filling = committed;
     return true;
 }
 
-static bool ingest_setup(struct ingest *ingest)
+/* In an empty store a content can be known only when this run has met it. */
+static bool setup_seen(struct ingest *ingest, struct error *err)
+{
+    bool any = false;
+    struct store_txn *txn = store_begin_read(ingest->store, err);
+    bool ok = txn && store_has_contents(txn, &any, err);
+    store_end_read(txn);
+    if (ok && !any)
+        ingest->seen = calloc(1, sizeof *ingest->seen);
+    return ok; /* without the memory for it the store is asked */
+}
+
+static bool setup(struct ingest *ingest, struct error *err)
 {
     const struct ingest_options *options = ingest->options;
     const struct extract_options extract = {.limits = options->limits, .unchanged = is_unchanged, .ctx = ingest};
+    size_t count = (size_t)options->threads;
     bool ok = true;
-    ingest->threads = options->threads > 1 ? options->threads + 1 : 1;
-    for (int i = 0; i < 3; i++) {
-        ingest->batches[i].slots = calloc(BATCH_ITEMS, sizeof(struct slot));
-        ingest->batches[i].arenas = calloc((size_t)ingest->threads, sizeof(struct arena));
-        ok &= ingest->batches[i].slots && ingest->batches[i].arenas;
+    ingest->worker_count = options->threads;
+    ingest->workers = calloc(count, sizeof *ingest->workers);
+    ingest->logs = calloc(count, sizeof *ingest->logs);
+    for (int i = 0; i < 2; i++) {
+        struct batch *batch = &ingest->batches[i];
+        batch->shares = calloc(count, sizeof *batch->shares);
+        for (size_t k = 0; batch->shares && k < count; k++)
+            ok &= (batch->shares[k].log = store_log_new()) != NULL;
+        ok &= batch->shares != NULL;
     }
-    ingest->states = calloc((size_t)ingest->threads, sizeof *ingest->states);
     ingest->extractor = extract_open(options->inputs, options->input_count, &extract);
-    ingest->extracting = &ingest->batches[0];
-    ingest->decoding = &ingest->batches[1];
-    ingest->committing = &ingest->batches[2];
+    ingest->filling = &ingest->batches[0];
+    ingest->committing = &ingest->batches[1];
     ingest->version = outcome_version(NULL);
     ingest->version_limited = outcome_version(&options->limits);
-    return ok && ingest->states && ingest->extractor;
+    if (!ok || !ingest->workers || !ingest->logs || !ingest->extractor)
+        return out_of_memory(err);
+    return setup_seen(ingest, err);
+}
+
+static void teardown(struct ingest *ingest)
+{
+    for (int i = 0; i < 2; i++) {
+        struct batch *batch = &ingest->batches[i];
+        for (int k = 0; batch->shares && k < ingest->worker_count; k++) {
+            store_log_free(batch->shares[k].log);
+            buffer_free(&batch->shares[k].ends);
+            buffer_free(&batch->shares[k].notes);
+            arena_free(&batch->shares[k].memory);
+        }
+        free(batch->shares);
+    }
+    for (int i = 0; ingest->workers && i < ingest->worker_count; i++) {
+        decode_scratch_free(&ingest->workers[i].scratch);
+        arena_free(&ingest->workers[i].arena);
+    }
+    while (ingest->open) {
+        struct open_archive *outer = ingest->open->outer;
+        free(ingest->open);
+        ingest->open = outer;
+    }
+    free(ingest->workers);
+    free(ingest->logs);
+    free(ingest->seen);
+    extract_close(ingest->extractor);
+    pthread_cond_destroy(&ingest->drained);
+    pthread_mutex_destroy(&ingest->input);
 }
 
 bool ingest(struct store *store, const struct ingest_options *options, struct ingest_progress *done,
             struct error *err)
 {
     struct ingest ingest = {.store = store, .options = options};
-    bool ok = ingest_setup(&ingest) ||
-              error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory while starting a run");
+    pthread_mutex_init(&ingest.input, NULL);
+    pthread_cond_init(&ingest.drained, NULL);
+    bool ok = setup(&ingest, err);
     while (ok) {
         ok = step(&ingest, err);
-        if (ok && ingest.decoding->last && !ingest.decoding->count && !ingest.committing->count)
+        if (ok && ingest.filling->last && !ingest.committing->items)
             break;
     }
-    for (int i = 0; i < 3; i++) {
-        batch_clear(&ingest.batches[i], ingest.threads);
-        free(ingest.batches[i].slots);
-        free(ingest.batches[i].arenas);
-    }
-    for (int i = 0; ingest.states && i < ingest.threads; i++)
-        decode_scratch_free(&ingest.states[i].scratch);
-    while (ingest.open) {
-        struct open_archive *outer = ingest.open->outer;
-        free(ingest.open);
-        ingest.open = outer;
-    }
-    free(ingest.states);
-    extract_close(ingest.extractor);
+    teardown(&ingest);
     *done = ingest.progress;
     return ok;
 }

@@ -87,7 +87,7 @@ static json_t *json_of_vector(const float *v, int count)
     return list;
 }
 
-static json_t *json_of_bounds(const struct bounds *bounds)
+json_t *json_of_bounds(const struct bounds *bounds)
 {
     if (!bounds->valid)
         return json_null();
@@ -139,6 +139,14 @@ static json_t *json_of_alternatives(const struct resource_record *record)
     return list;
 }
 
+static json_t *json_of_canonical(const struct resolved_record *outcome)
+{
+    if (!outcome || outcome->canonical.basis == CANONICAL_NONE)
+        return json_null();
+    return json_pack("{s:o, s:b, s:s}", "geometry", json_of_hash(&outcome->canonical.geometry), "mirrored",
+                     outcome->canonical.mirrored, "basis", canonical_basis_word(outcome->canonical.basis));
+}
+
 json_t *json_of_resource(const struct view_resource *view)
 {
     const struct resource *resource = &view->record->resource;
@@ -153,7 +161,7 @@ json_t *json_of_resource(const struct view_resource *view)
         resource->margin, "vertices", (json_int_t)resource->vertices, "triangles", (json_int_t)resource->triangles,
         "bounds", json_of_bounds(&resource->bounds), "buffers",
         json_of_buffers(resource->buffers, resource->buffer_count), "geometry",
-        json_of_hash(&view->record->geometry), "canonical", json_null(), "flags", json_of_flags(resource->flags),
+        json_of_hash(&view->record->geometry), "canonical", json_of_canonical(view->outcome), "flags", json_of_flags(resource->flags),
         "error",
         resource->error.code ? json_of_error(resource->error.msg, resource->error.offset) : json_null());
     if (resource->status == RESOURCE_AMBIGUOUS) {

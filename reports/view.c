@@ -139,7 +139,7 @@ static bool view_of_content(struct store_txn *txn, const struct hash *hash, stru
         .record = record,
     };
     memcpy(view->by_status, record->by_status, sizeof view->by_status);
-    return true;
+    return store_resolved_counts(txn, hash, view->by_status, err);
 }
 
 bool view_containers(struct store_txn *txn, bool (*each)(const struct view_container *container, void *ctx),
@@ -197,7 +197,7 @@ static bool describe(const struct view_container *container, const struct resour
     if (!address)
         return false;
     snprintf(address, room, "%s#%u", container->path, record->resource.index);
-    *view = (struct view_resource){container, record, name, address};
+    *view = (struct view_resource){container, record, name, address, NULL};
     return true;
 }
 
@@ -205,17 +205,23 @@ static bool walk_resource(const struct resource_key *key, const struct resource_
 {
     struct resource_walk *walk = ctx;
     struct resource_record whole = *record;
+    struct resolved_record outcome;
     struct view_resource view;
     arena_reset(&walk->arena);
+    if (!store_apply_resolved(walk->txn, &key->container, &walk->arena, &whole, &outcome, walk->err))
+        return !(walk->stopped = true);
     if (!describe(walk->container, &whole, &walk->arena, &view)) {
         out_of_memory(walk->err);
         return !(walk->stopped = true);
     }
-    if (!passes(walk->filter, &record->resource, view.name))
+    view.outcome = &outcome;
+    if (!passes(walk->filter, &whole.resource, view.name))
         return true;
-    if (record->resource.status == RESOURCE_AMBIGUOUS &&
+    if (whole.resource.status == RESOURCE_AMBIGUOUS &&
         !store_get_candidates(walk->txn, &key->container, &walk->arena, &whole, walk->err))
         return !(walk->stopped = true);
+    if (resolved_is_set(&outcome)) /* candidates came with the decoder's choice */
+        resolved_apply(&outcome, &whole);
     walk->passed++;
     walk->stopped = !walk->each(&view, walk->ctx) || walk->passed == walk->filter->limit;
     return !walk->stopped;
@@ -246,15 +252,20 @@ bool view_resource(struct store_txn *txn, const struct resource_key *key, struct
 {
     struct view_container *container = arena_alloc(arena, sizeof *container);
     struct resource_record *record = arena_alloc(arena, sizeof *record);
-    if (!container || !record)
+    struct resolved_record *outcome = arena_alloc(arena, sizeof *outcome);
+    if (!container || !record || !outcome)
         return out_of_memory(err);
     if (!view_of_content(txn, &key->container, arena, container, found, err))
         return false;
     if (*found && !store_get_resource(txn, &key->container, key->index, arena, record, found, err))
         return false;
-    if (*found && !store_get_candidates(txn, &key->container, arena, record, err))
+    if (*found && (!store_get_candidates(txn, &key->container, arena, record, err) ||
+                   !store_apply_resolved(txn, &key->container, arena, record, outcome, err)))
         return false;
-    return !*found || describe(container, record, arena, out) || out_of_memory(err);
+    if (*found && !describe(container, record, arena, out))
+        return out_of_memory(err);
+    out->outcome = outcome;
+    return true;
 }
 
 /* ---- sums -------------------------------------------------------------------------------------------------- */
@@ -365,6 +376,7 @@ bool view_unknown(struct store_txn *txn, struct arena *arena, struct census_row 
 struct summary_walk {
     struct store_txn *txn;
     struct view_summary *summary;
+    struct arena arena;
     struct error *err;
 };
 
@@ -380,9 +392,13 @@ static void sum_outcome(struct view_summary *summary, enum format_id format, enu
 static bool sum_declined(const struct resource_key *key, const struct resource_record *record, void *ctx)
 {
     struct summary_walk *walk = ctx;
-    (void)key;
-    if (record->resource.status == RESOURCE_DECLINED)
-        walk->summary->declined_by_reason[record->resource.reason]++;
+    struct resolved_record outcome;
+    bool found;
+    arena_reset(&walk->arena);
+    if (!store_get_resolved(walk->txn, key, &walk->arena, &outcome, &found, walk->err))
+        return false;
+    if ((found ? outcome.status : record->resource.status) == RESOURCE_DECLINED)
+        walk->summary->declined_by_reason[found ? outcome.reason : record->resource.reason]++;
     return true;
 }
 
@@ -392,10 +408,14 @@ static bool sum_container(const struct hash *hash, const struct container_record
 {
     struct summary_walk *walk = ctx;
     const struct container *container = &record->container;
+    uint32_t by_status[RESOURCE_STATUS_COUNT];
+    memcpy(by_status, record->by_status, sizeof by_status);
     sum_outcome(walk->summary, container->format, container->status, container->reason);
+    if (!store_resolved_counts(walk->txn, hash, by_status, walk->err))
+        return false;
     for (int i = 0; i < RESOURCE_STATUS_COUNT; i++)
-        walk->summary->resources_by_status[i] += record->by_status[i];
-    return !record->by_status[RESOURCE_DECLINED] ||
+        walk->summary->resources_by_status[i] += by_status[i];
+    return !by_status[RESOURCE_DECLINED] ||
            store_each_resource_of(walk->txn, hash, sum_declined, walk, walk->err);
 }
 
@@ -413,8 +433,10 @@ static bool sum_source(const struct hash *path_hash, const struct source_record 
 
 bool view_summarise(struct store_txn *txn, struct view_summary *summary, struct error *err)
 {
-    struct summary_walk walk = {txn, summary, err};
+    struct summary_walk walk = {.txn = txn, .summary = summary, .err = err};
     memset(summary, 0, sizeof *summary);
-    return store_each_container(txn, sum_container, &walk, err) && store_each_source(txn, sum_source, &walk, err) &&
-           err->code == ERROR_NONE;
+    bool ok = store_each_container(txn, sum_container, &walk, err) && store_each_source(txn, sum_source, &walk, err) &&
+              err->code == ERROR_NONE;
+    arena_free(&walk.arena);
+    return ok;
 }

@@ -33,6 +33,8 @@ struct view_resource {
     const struct resource_record *record; /* with its candidates when it is ambiguous, or view_resource gave it */
     const char *name;    /* the directory's, or the file name less its ending */
     const char *address; /* CONTAINER#INDEX */
+    const struct resolved_record *outcome; /* what the global passes made of it, which `record` shows already; NULL or
+                                              all zero when that is what the decoder said */
 };
 
 /* NULL or 0 in a field: anything passes. Globs are fnmatch patterns over the whole text. */
@@ -80,6 +82,8 @@ json_t *json_of_summary(const struct view_summary *summary);
 json_t *json_of_details(const struct resource *resource);
 /* A f32 so that it prints in its shortest decimal under JSON_PRINT; null when it is not finite. */
 json_t *json_of_f32(float value);
+/* {"min": [...], "max": [...]}, or null. */
+json_t *json_of_bounds(const struct bounds *bounds);
 /* A string of any bytes: what is no UTF-8 becomes %XX. */
 json_t *json_of_bytes(const char *text);
 /* "2026-11-30T18:03:22Z". */

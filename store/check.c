@@ -235,6 +235,64 @@ static bool check_coverage(struct check *check, const MDB_val *key, const struct
     return true;
 }
 
+static bool check_resolved(struct check *check, const MDB_val *key, const struct value *value, struct error *err)
+{
+    struct resolved_record outcome;
+    struct resource_record record;
+    struct error fault = {0};
+    bool found = false;
+    if (!resolved_read(value->bytes, value->size, &check->arena, &outcome, &fault))
+        return problem_of(check, key, &fault, err);
+    if (key->mv_size != RESOURCE_KEY_SIZE) {
+        problem(check, key, "the key is not that of a resource");
+        return true;
+    }
+    struct resource_key of = resource_key_read(key->mv_data);
+    if (!store_get_resource(check->txn, &of.container, of.index, &check->arena, &record, &found, &fault))
+        return problem_of(check, key, &fault, err);
+    if (!found || record.resource.status != outcome.was)
+        problem(check, key, found ? "was made of another status" : "its resource has no record");
+    if (hash_is_zero(&outcome.geometry))
+        return true;
+    if (!store_has_geometry(check->txn, &outcome.geometry, &found, err))
+        return false;
+    if (!found)
+        problem(check, key, "its geometry is not there");
+    return want_reference(check, key, DB_USES, &outcome.geometry, err);
+}
+
+static bool check_finding(struct check *check, const MDB_val *key, const struct value *value, struct error *err)
+{
+    struct finding_record record;
+    struct error fault = {0};
+    if (!finding_read(value->bytes, value->size, &check->arena, &record, &fault))
+        return problem_of(check, key, &fault, err);
+    struct hash hash = finding_key(&record);
+    if (key->mv_size != HASH_SIZE || memcmp(key->mv_data, hash.bytes, HASH_SIZE) != 0)
+        problem(check, key, "the key is not that of finding '%.100s'", record.subject);
+    return true;
+}
+
+static bool check_capture(struct check *check, const MDB_val *key, const struct value *value, struct error *err)
+{
+    struct capture_record record;
+    struct error fault = {0};
+    if (!capture_read(value->bytes, value->size, &check->arena, &record, &fault))
+        return problem_of(check, key, &fault, err);
+    struct hash hash = capture_key(&record);
+    if (key->mv_size != HASH_SIZE || memcmp(key->mv_data, hash.bytes, HASH_SIZE) != 0)
+        problem(check, key, "the key is not that of the capture of '%.100s'", record.resource);
+    return true;
+}
+
+static bool check_declined(struct check *check, const MDB_val *key, const struct value *value, struct error *err)
+{
+    struct declined_census census;
+    struct error fault = {0};
+    return declined_read(value->bytes, value->size, &check->arena, &census, &fault) ||
+           problem_of(check, key, &fault, err);
+}
+
 static bool check_run(struct check *check, const MDB_val *key, const struct value *value, struct error *err)
 {
     struct run_record record;
@@ -286,6 +344,11 @@ static bool check_reference(struct check *check, const MDB_val *key, const MDB_v
         read = store_get_resource(check->txn, &target.container, target.index, &check->arena, &record, &found,
                                   &fault);
         belongs = read && found && resource_belongs(check->db, &record, &set);
+        struct resolved_record outcome;
+        if (read && found && !belongs) {
+            read = store_apply_resolved(check->txn, &target.container, &check->arena, &record, &outcome, &fault);
+            belongs = read && resource_belongs(check->db, &record, &set);
+        }
     } else {
         struct source_record record;
         struct hash target = hash_read(value->mv_data);
@@ -313,6 +376,8 @@ static bool check_one(const MDB_val *key, const MDB_val *stored, void *ctx, stru
         [DB_META] = check_meta,          [DB_SOURCES] = check_source,    [DB_CONTAINERS] = check_container,
         [DB_RESOURCES] = check_resource, [DB_GEOMETRY] = check_geometry, [DB_RUNS] = check_run,
         [DB_CANDIDATES] = check_candidates, [DB_COVERAGE] = check_coverage,
+        [DB_RESOLVED] = check_resolved,  [DB_FINDINGS] = check_finding,  [DB_CAPTURES] = check_capture,
+        [DB_DECLINED] = check_declined,
     };
     struct check *check = ctx;
     struct value value;
@@ -416,6 +481,45 @@ static bool digest_coverage(struct digest *digest, const struct hash *container,
     return ok;
 }
 
+static bool digest_resolved(struct digest *digest, const struct resource_key *key, const uint8_t *key_bytes)
+{
+    struct resolved_record record;
+    struct arena arena = {0};
+    bool found;
+    bool ok = store_get_resolved(digest->txn, key, &arena, &record, &found, &digest->err);
+    if (ok && found) {
+        resolved_write(&digest->bytes, &record);
+        ok = digest_add(digest, 'o', key_bytes, RESOURCE_KEY_SIZE);
+    }
+    arena_free(&arena);
+    return ok;
+}
+
+static bool digest_finding(const struct finding_record *record, void *ctx)
+{
+    struct digest *digest = ctx;
+    struct hash key = finding_key(record);
+    finding_write(&digest->bytes, record);
+    return digest_add(digest, 'f', key.bytes, HASH_SIZE);
+}
+
+/* In their order, which is the logical content; its numbers are history. */
+static bool digest_captures(struct digest *digest)
+{
+    struct capture_record *captures;
+    struct arena arena = {0};
+    size_t count = 0;
+    bool ok = store_get_captures(digest->txn, &arena, &captures, &count, &digest->err);
+    for (size_t i = 0; ok && i < count; i++) {
+        struct hash key = capture_key(&captures[i]);
+        captures[i].order = i;
+        capture_write(&digest->bytes, &captures[i]);
+        ok = digest_add(digest, 'p', key.bytes, HASH_SIZE);
+    }
+    arena_free(&arena);
+    return ok;
+}
+
 static bool digest_resource(const struct resource_key *key, const struct resource_record *record, void *ctx)
 {
     struct digest *digest = ctx;
@@ -431,7 +535,8 @@ static bool digest_resource(const struct resource_key *key, const struct resourc
     }
     resource_key_write(key_bytes, key);
     resource_write(&digest->bytes, record);
-    return digest_add(digest, 'r', key_bytes, sizeof key_bytes) && digest_candidates(digest, key, record);
+    return digest_add(digest, 'r', key_bytes, sizeof key_bytes) && digest_candidates(digest, key, record) &&
+           digest_resolved(digest, key, key_bytes);
 }
 
 static bool digest_container(const struct hash *container, const struct container_record *record, void *ctx)
@@ -453,8 +558,9 @@ bool store_digest(struct store *store, struct hash *hash, struct error *err)
         return store_nomem(err);
     digest.txn = store_begin_read(store, err);
     bool done = digest.txn && store_each_source(digest.txn, digest_source, &digest, err) &&
-                store_each_container(digest.txn, digest_container, &digest, err);
-    if (done && digest.err.code != ERROR_NONE) {
+                store_each_container(digest.txn, digest_container, &digest, err) &&
+                store_each_finding(digest.txn, digest_finding, &digest, err) && digest_captures(&digest);
+    if (digest.err.code != ERROR_NONE) {
         *err = digest.err;
         done = false;
     }

@@ -9,6 +9,7 @@
 
 #include "formats/mesh.h"
 #include "formats/reader.h"
+#include "store/codec_packed.h"
 #include "store/codec_planes.h"
 
 #define CODEC_HEADER  16
@@ -17,12 +18,14 @@
  * meshoptimizer spends at least 2 bits on 16 bytes of a vertex block and 1 byte on an index. */
 #define ZSTD_MOST    UINT64_C(32768)
 #define MESHOPT_MOST UINT64_C(64)
+/* A code of 4 bits for a word of zero. */
+#define PACKED_MOST UINT64_C(8)
 /* Scratch memory a thread keeps for its next call; larger pieces are given back. */
 #define SCRATCH_KEEP ((size_t)8 << 20)
 
 const char *codec_word(enum codec codec)
 {
-    static const char *const words[CODEC_COUNT] = {"raw", "zstd", "meshopt+zstd", "planes+zstd"};
+    static const char *const words[CODEC_COUNT] = {"raw", "zstd", "meshopt+zstd", "planes+zstd", "packed"};
     return (unsigned)codec < CODEC_COUNT ? words[codec] : "unknown";
 }
 
@@ -106,6 +109,14 @@ static bool layout_add(struct layout *layout, uint64_t count, unsigned words, bo
     return true;
 }
 
+/* Bytes of header and tables, by the counts in the header. */
+static uint64_t layout_head(const uint8_t *header)
+{
+    return MESH_CANONICAL_HEADER + (uint64_t)load_u32le(header + 16) * MESH_CANONICAL_STREAM +
+           (uint64_t)load_u32le(header + 20) * MESH_CANONICAL_PART +
+           (uint64_t)load_u32le(header + 24) * MESH_CANONICAL_BONE;
+}
+
 /* Finds the arrays from the header and tables, of which bytes[0..size) need hold no more. False when they are
  * not those of a canonical serialisation. */
 static bool layout_read(const uint8_t *bytes, size_t size, struct layout *layout)
@@ -116,9 +127,7 @@ static bool layout_read(const uint8_t *bytes, size_t size, struct layout *layout
         return false;
     uint32_t triangles = load_u32le(bytes + 12);
     uint32_t streams = load_u32le(bytes + 16);
-    uint64_t head = MESH_CANONICAL_HEADER + (uint64_t)streams * MESH_CANONICAL_STREAM +
-                    (uint64_t)load_u32le(bytes + 20) * MESH_CANONICAL_PART +
-                    (uint64_t)load_u32le(bytes + 24) * MESH_CANONICAL_BONE;
+    uint64_t head = layout_head(bytes);
     if (streams < 1 || streams > MESH_STREAMS_MAX || head > size)
         return false;
     layout->head = layout->size = (size_t)head;
@@ -221,6 +230,56 @@ static bool planes_decode(struct scratch *scratch, const uint8_t *payload, size_
         return nomem(err);
     planes_apply(&layout, scratch->bytes.data, room, planes_join);
     return true;
+}
+
+/* ---- packed words: the head is one entry, then come the arrays ---- */
+
+static bool packed_encode(const struct layout *layout, const uint8_t *canonical, struct buffer *out)
+{
+    size_t before = out->size, words = layout->size / 4;
+    uint8_t *room = buffer_extend(out, packed_bound(words));
+    if (!room)
+        return false;
+    struct packer packer = packer_make(room, words);
+    packer_add(&packer, canonical, 1, layout->head / 4);
+    for (unsigned i = 0; i < layout->count; i++)
+        packer_add(&packer, canonical + layout->arrays[i].offset, layout->arrays[i].count, layout->arrays[i].words);
+    out->size = before + (size_t)(packer.out - room);
+    return true;
+}
+
+/* The head's fixed part is read first: it says how long the tables behind it are. */
+static bool packed_read(const uint8_t *payload, size_t size, uint8_t *room, size_t raw_size)
+{
+    struct unpacker unpacker;
+    struct layout layout;
+    size_t fixed = MESH_CANONICAL_HEADER;
+    if (raw_size % 4 || raw_size < fixed || !unpacker_make(&unpacker, payload, size, raw_size / 4) ||
+        !unpacker_take(&unpacker, room, 1, fixed / 4))
+        return false;
+    uint64_t head = layout_head(room);
+    if (head > raw_size || !unpacker_take(&unpacker, room + fixed, 1, ((size_t)head - fixed) / 4) ||
+        !layout_read(room, raw_size, &layout) || layout.size != raw_size)
+        return false;
+    for (unsigned i = 0; i < layout.count; i++) {
+        const struct array *array = &layout.arrays[i];
+        if (!unpacker_take(&unpacker, room + array->offset, array->count, array->words))
+            return false;
+    }
+    return unpacker.in == unpacker.end;
+}
+
+static bool packed_decode(const uint8_t *payload, size_t size, size_t raw_size, struct buffer *out, struct error *err)
+{
+    size_t before = out->size;
+    uint8_t *room = buffer_extend(out, raw_size);
+    if (!room)
+        return nomem(err);
+    if (packed_read(payload, size, room, raw_size))
+        return true;
+    out->size = before;
+    return error_set(err, ERROR_MALFORMED, CODEC_HEADER, "encoded geometry: %zu bytes are no packing of a geometry of %zu",
+                     size, raw_size);
 }
 
 /* ---- meshoptimizer: the head, then of each array u32 length and its code ---- */
@@ -356,8 +415,12 @@ static bool payload_encode(enum codec *codec, int level, const uint8_t *canonica
         out->failed = true;
         return false;
     }
+    if (*codec == CODEC_PLANES_ZSTD && size < CODEC_SMALL)
+        *codec = CODEC_PACKED;
     if (*codec == CODEC_PLANES_ZSTD && fits)
         done = planes_encode(scratch, level, &layout, canonical, out);
+    else if (*codec == CODEC_PACKED && fits)
+        done = packed_encode(&layout, canonical, out);
     else if (*codec == CODEC_MESHOPT_ZSTD && fits)
         done = meshopt_encode(scratch, level, &layout, canonical, out, &fits);
     if (*codec == CODEC_ZSTD || (!fits && !out->failed)) {
@@ -412,6 +475,8 @@ static bool payload_decode(enum codec codec, const uint8_t *payload, size_t size
         return nomem(err);
     if (codec == CODEC_ZSTD)
         done = zstd_expand(scratch, payload, size, raw_size, raw_size, out, err);
+    else if (codec == CODEC_PACKED)
+        done = packed_decode(payload, size, raw_size, out, err);
     else if (codec == CODEC_MESHOPT_ZSTD)
         done = meshopt_decode(scratch, payload, size, raw_size, out, err);
     else
@@ -428,9 +493,14 @@ bool codec_decode(const uint8_t *encoded, size_t size, struct buffer *out, struc
     const uint8_t *payload = encoded + CODEC_HEADER;
     size -= CODEC_HEADER;
     enum codec codec = encoded[0];
-    uint64_t most = codec == CODEC_RAW            ? 1
-                    : codec == CODEC_MESHOPT_ZSTD ? ZSTD_MOST * MESHOPT_MOST
-                                                  : ZSTD_MOST;
+    static const uint64_t mosts[CODEC_COUNT] = {
+        [CODEC_RAW] = 1,
+        [CODEC_ZSTD] = ZSTD_MOST,
+        [CODEC_MESHOPT_ZSTD] = ZSTD_MOST * MESHOPT_MOST,
+        [CODEC_PLANES_ZSTD] = ZSTD_MOST,
+        [CODEC_PACKED] = PACKED_MOST,
+    };
+    uint64_t most = mosts[codec];
     if (raw_size / most > size || raw_size > SIZE_MAX || (codec == CODEC_RAW && raw_size != size))
         return error_set(err, ERROR_RANGE, 8, "encoded geometry: %zu bytes cannot hold %llu", size,
                          (unsigned long long)raw_size);

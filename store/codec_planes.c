@@ -1,11 +1,13 @@
 /* codec_planes.c - see codec_planes.h */
 #include "store/codec_planes.h"
 
+#include <string.h>
+
 #include "formats/reader.h"
 
-/* Entries handled at once: their differences stay in the first-level cache, and loops of a constant length
- * are turned into vector code without a tail. */
-#define PLANES_BLOCK 256
+/* Entries handled at once: few, so that short arrays waste little, and always as many, so that the loops over them have
+ * a constant length and become vector code. */
+#define PLANES_BLOCK 32
 
 /* The sign goes to the lowest bit: small differences of either sign are small numbers. */
 static inline uint32_t zigzag(uint32_t difference)
@@ -26,50 +28,55 @@ static inline void store_u32le(uint8_t *out, uint32_t value)
     out[3] = (uint8_t)(value >> 24);
 }
 
+static inline size_t block_size(size_t left)
+{
+    return left < PLANES_BLOCK ? left : PLANES_BLOCK;
+}
+
 /* One component of `count` entries: in[i * stride] to planes of `plane` bytes. */
 static void split_component(const uint8_t *in, size_t count, size_t stride, uint8_t *out, size_t plane)
 {
-    uint32_t before = 0, block[PLANES_BLOCK];
-    size_t done = 0;
-    for (; count - done >= PLANES_BLOCK; done += PLANES_BLOCK, in += PLANES_BLOCK * stride * 4) {
-        for (size_t i = 0; i < PLANES_BLOCK; i++) {
-            uint32_t word = load_u32le(in + i * stride * 4);
-            block[i] = zigzag(word - before);
+    uint32_t before = 0, block[PLANES_BLOCK] = {0};
+    uint8_t bytes[4][PLANES_BLOCK];
+    for (size_t done = 0; done < count; done += PLANES_BLOCK, out += PLANES_BLOCK) {
+        size_t n = block_size(count - done);
+        for (size_t i = 0; i < n; i++, in += stride * 4) {
+            uint32_t word = load_u32le(in);
+            block[i] = word - before;
             before = word;
         }
+        for (size_t i = 0; i < PLANES_BLOCK; i++)
+            block[i] = zigzag(block[i]);
         for (unsigned b = 0; b < 4; b++) {
-            uint8_t *to = out + b * plane + done;
             for (size_t i = 0; i < PLANES_BLOCK; i++)
-                to[i] = (uint8_t)(block[i] >> (8 * b));
+                bytes[b][i] = (uint8_t)(block[i] >> (8 * b));
+            if (n == PLANES_BLOCK)
+                memcpy(out + b * plane, bytes[b], PLANES_BLOCK);
+            else
+                memcpy(out + b * plane, bytes[b], n);
         }
-    }
-    for (; done < count; done++, in += stride * 4) {
-        uint32_t word = load_u32le(in), value = zigzag(word - before);
-        before = word;
-        for (unsigned b = 0; b < 4; b++)
-            out[b * plane + done] = (uint8_t)(value >> (8 * b));
     }
 }
 
 static void join_component(const uint8_t *in, size_t plane, size_t count, size_t stride, uint8_t *out)
 {
     uint32_t before = 0, block[PLANES_BLOCK];
-    size_t done = 0;
-    for (; count - done >= PLANES_BLOCK; done += PLANES_BLOCK) {
-        const uint8_t *from = in + done;
+    uint8_t bytes[4][PLANES_BLOCK] = {{0}};
+    for (size_t done = 0; done < count; done += PLANES_BLOCK, in += PLANES_BLOCK) {
+        size_t n = block_size(count - done);
+        for (unsigned b = 0; b < 4; b++) {
+            if (n == PLANES_BLOCK)
+                memcpy(bytes[b], in + b * plane, PLANES_BLOCK);
+            else
+                memcpy(bytes[b], in + b * plane, n);
+        }
         for (size_t i = 0; i < PLANES_BLOCK; i++)
-            block[i] = (uint32_t)from[i] | (uint32_t)from[plane + i] << 8 |
-                       (uint32_t)from[2 * plane + i] << 16 | (uint32_t)from[3 * plane + i] << 24;
-        for (size_t i = 0; i < PLANES_BLOCK; i++, out += stride * 4) {
-            before += unzigzag(block[i]);
+            block[i] = unzigzag((uint32_t)bytes[0][i] | (uint32_t)bytes[1][i] << 8 | (uint32_t)bytes[2][i] << 16 |
+                                (uint32_t)bytes[3][i] << 24);
+        for (size_t i = 0; i < n; i++, out += stride * 4) {
+            before += block[i];
             store_u32le(out, before);
         }
-    }
-    for (; done < count; done++, out += stride * 4) {
-        const uint8_t *from = in + done;
-        before += unzigzag((uint32_t)from[0] | (uint32_t)from[plane] << 8 | (uint32_t)from[2 * plane] << 16 |
-                           (uint32_t)from[3 * plane] << 24);
-        store_u32le(out, before);
     }
 }
 

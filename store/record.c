@@ -3,13 +3,9 @@
 
 #include <string.h>
 
-#include "formats/reader.h"
+#include "store/record_io.h"
 
-#define RECORD_VERSION 1
-#define STRING_NULL    UINT32_MAX /* the length of a string that is not there */
 /* The least bytes an element takes, so that a count is checked before memory is taken for it. */
-#define STRING_LEAST   4
-#define ERROR_LEAST    (1 + 8 + STRING_LEAST)
 #define CENSUS_LEAST   (2 * STRING_LEAST + 16)
 #define TEXTURE_SIZE   (6 * 4 + 3 + 4 * 8)
 #define TEXTURE_LEAST  (TEXTURE_SIZE + STRING_LEAST + ERROR_LEAST)
@@ -21,177 +17,17 @@
 #define ELEMENT_LEAST  (2 + 2 + 4 + 1)
 #define MARKER_LEAST   (6 * 4 + 2 * 4)
 #define DRAW_LEAST     8
-#define BUFFER_LEAST   (2 * 8 + 3 * 4)
-#define EVIDENCE_SIZE  (10 * 4 + 5 + 7 * 4)
+#define EVIDENCE_SIZE  (10 * 4 + 6 + 7 * 4)
 #define CANDIDATE_SIZE (8 + EVIDENCE_SIZE + 3 * HASH_SIZE)
 #define RUN_LEAST      (2 * 8 + 1)
 
-/* ---- writing ---- */
-
-static void write_number(struct buffer *out, uint64_t value, unsigned bytes)
-{
-    uint8_t *room = buffer_extend(out, bytes);
-    for (unsigned i = 0; room && i < bytes; i++)
-        room[i] = (uint8_t)(value >> (8 * i));
-}
-
-static void write_u8(struct buffer *out, uint64_t value)
-{
-    write_number(out, value, 1);
-}
-
-static void write_u16(struct buffer *out, uint64_t value)
-{
-    write_number(out, value, 2);
-}
-
-static void write_u32(struct buffer *out, uint64_t value)
-{
-    write_number(out, value, 4);
-}
-
-static void write_u64(struct buffer *out, uint64_t value)
-{
-    write_number(out, value, 8);
-}
-
-static void write_f32(struct buffer *out, float value)
-{
-    write_u32(out, bits_of_float(value));
-}
-
-static void write_f64(struct buffer *out, double value)
-{
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    write_u64(out, bits);
-}
-
-static void write_string(struct buffer *out, const char *text)
-{
-    if (!text) {
-        write_u32(out, STRING_NULL);
-        return;
-    }
-    size_t length = strlen(text);
-    write_u32(out, length);
-    buffer_append(out, text, length);
-}
-
-static void write_hash(struct buffer *out, const struct hash *hash)
-{
-    buffer_append(out, hash->bytes, HASH_SIZE);
-}
-
-/* An error that is not set carries no offset and no words, whatever its memory holds. */
-static void write_error(struct buffer *out, const struct error *error)
-{
-    bool set = error->code != ERROR_NONE;
-    write_u8(out, error->code);
-    write_u64(out, set ? error->offset : ERROR_NO_OFFSET);
-    write_string(out, set ? error->msg : "");
-}
+/* ---- counts by status ---- */
 
 static void write_statuses(struct buffer *out, const uint32_t counts[RESOURCE_STATUS_COUNT])
 {
     write_u32(out, RESOURCE_STATUS_COUNT);
     for (unsigned i = 0; i < RESOURCE_STATUS_COUNT; i++)
         write_u32(out, counts[i]);
-}
-
-/* ---- reading ---- */
-
-static uint64_t read_u64(struct reader *r, const char *what)
-{
-    uint64_t low = reader_u32le(r, what);
-    return low | (uint64_t)reader_u32le(r, what) << 32;
-}
-
-static double read_f64(struct reader *r, const char *what)
-{
-    uint64_t bits = read_u64(r, what);
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-/* A number below `limit`, as the enums and counts of a known size are. */
-static unsigned read_below(struct reader *r, unsigned limit, const char *what)
-{
-    unsigned value = reader_u8(r, what);
-    if (reader_ok(r) && value >= limit)
-        reader_fail(r, ERROR_RANGE, "%s is %u of %u known", what, value, limit);
-    return reader_ok(r) ? value : 0;
-}
-
-static bool read_bool(struct reader *r, const char *what)
-{
-    return read_below(r, 2, what) == 1;
-}
-
-/* A count of elements of at least `least` bytes each, which are proven to be able to follow. */
-static uint32_t read_count(struct reader *r, size_t least, const char *what)
-{
-    uint32_t count = reader_u32le(r, what);
-    if (reader_ok(r) && count > reader_left(r) / least)
-        reader_fail(r, ERROR_TRUNCATED, "%u x %s, %zu bytes are left", count, what, reader_left(r));
-    return reader_ok(r) ? count : 0;
-}
-
-static void *read_room(struct reader *r, struct arena *arena, size_t count, size_t size)
-{
-    void *room = count && reader_ok(r) ? arena_array(arena, count, size) : NULL;
-    if (count && reader_ok(r) && !room)
-        reader_fail(r, ERROR_NOMEM, "out of memory");
-    return room;
-}
-
-static const char *read_string(struct reader *r, struct arena *arena, const char *what)
-{
-    uint32_t length = reader_u32le(r, what);
-    if (!reader_ok(r) || length == STRING_NULL)
-        return NULL;
-    const uint8_t *bytes = reader_bytes(r, length, what);
-    if (!bytes)
-        return NULL;
-    if (length && memchr(bytes, 0, length)) {
-        reader_fail(r, ERROR_MALFORMED, "%s: a NUL inside", what);
-        return NULL;
-    }
-    const char *text = arena_copy(arena, bytes, length);
-    if (!text)
-        reader_fail(r, ERROR_NOMEM, "out of memory");
-    return text;
-}
-
-/* A string that is always there. */
-static const char *read_text(struct reader *r, struct arena *arena, const char *what)
-{
-    const char *text = read_string(r, arena, what);
-    if (reader_ok(r) && !text)
-        reader_fail(r, ERROR_MALFORMED, "%s is missing", what);
-    return text;
-}
-
-static struct hash read_hash(struct reader *r, const char *what)
-{
-    struct hash hash = {{0}};
-    const uint8_t *bytes = reader_bytes(r, HASH_SIZE, what);
-    if (bytes)
-        memcpy(hash.bytes, bytes, HASH_SIZE);
-    return hash;
-}
-
-static void read_error(struct reader *r, struct error *error)
-{
-    error->code = read_below(r, ERROR_USAGE + 1, "error code");
-    error->offset = read_u64(r, "error offset");
-    uint32_t length = reader_u32le(r, "error message");
-    const uint8_t *text = reader_bytes(r, length, "error message");
-    if (text && length >= sizeof error->msg)
-        reader_fail(r, ERROR_RANGE, "an error message of %u bytes", length);
-    else if (text)
-        memcpy(error->msg, text, length);
 }
 
 static void read_statuses(struct reader *r, uint32_t counts[RESOURCE_STATUS_COUNT])
@@ -201,21 +37,6 @@ static void read_statuses(struct reader *r, uint32_t counts[RESOURCE_STATUS_COUN
         reader_fail(r, ERROR_RANGE, "counts of %u statuses of %d known", count, RESOURCE_STATUS_COUNT);
     for (unsigned i = 0; i < RESOURCE_STATUS_COUNT; i++)
         counts[i] = reader_u32le(r, "count of a status");
-}
-
-static void read_version(struct reader *r)
-{
-    unsigned version = reader_u8(r, "version");
-    if (reader_ok(r) && version != RECORD_VERSION)
-        reader_fail(r, ERROR_UNSUPPORTED, "version %u, this program reads %d", version, RECORD_VERSION);
-}
-
-/* Every byte of a record has a meaning, so what is left over is no record. */
-static bool read_end(struct reader *r)
-{
-    if (reader_ok(r) && reader_left(r))
-        reader_fail(r, ERROR_MALFORMED, "%zu bytes behind its end", reader_left(r));
-    return reader_ok(r);
 }
 
 /* ---- sources ---- */
@@ -606,32 +427,6 @@ static void read_marker(struct reader *r, struct arena *arena, struct xbg7_marke
     marker->draw_count = count;
 }
 
-static void write_buffers(struct buffer *out, const struct buffer_place *buffers, uint32_t count)
-{
-    write_u32(out, count);
-    for (uint32_t i = 0; i < count; i++) {
-        write_u64(out, buffers[i].index_offset);
-        write_u64(out, buffers[i].vertex_offset);
-        write_u32(out, buffers[i].index_count);
-        write_u32(out, buffers[i].vertex_count);
-        write_u32(out, buffers[i].stride);
-    }
-}
-
-static struct buffer_place *read_buffers(struct reader *r, struct arena *arena, uint32_t *count)
-{
-    *count = read_count(r, BUFFER_LEAST, "buffers");
-    struct buffer_place *buffers = read_room(r, arena, *count, sizeof *buffers);
-    for (uint32_t i = 0; i < *count && reader_ok(r); i++) {
-        buffers[i].index_offset = read_u64(r, "index offset");
-        buffers[i].vertex_offset = read_u64(r, "vertex offset");
-        buffers[i].index_count = reader_u32le(r, "index count");
-        buffers[i].vertex_count = reader_u32le(r, "vertex count");
-        buffers[i].stride = reader_u32le(r, "stride");
-    }
-    return buffers;
-}
-
 static void write_placement(struct buffer *out, const struct resource *resource)
 {
     write_u32(out, resource->marker_count);
@@ -739,6 +534,7 @@ static void write_evidence(struct buffer *out, const struct anchor_evidence *evi
         write_u32(out, counts[i]);
     write_u8(out, (uint8_t)evidence->run_start);
     write_u8(out, (uint8_t)evidence->run_end);
+    write_u8(out, (uint8_t)evidence->index_start);
     write_u8(out, (uint8_t)evidence->stated);
     write_u8(out, (uint8_t)evidence->size_match);
     write_u8(out, evidence->layout);
@@ -757,6 +553,7 @@ static void read_evidence(struct reader *r, struct anchor_evidence *evidence)
         *counts[i] = reader_u32le(r, "evidence");
     evidence->run_start = reader_i8(r, "run start");
     evidence->run_end = reader_i8(r, "run end");
+    evidence->index_start = reader_i8(r, "index start");
     evidence->stated = reader_i8(r, "stated");
     evidence->size_match = reader_i8(r, "size match");
     evidence->layout = reader_u8(r, "layout");

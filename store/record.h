@@ -65,6 +65,12 @@ struct container_record {
     struct census_row *census; /* sorted by magic, then ending */
 };
 
+/* Names a resource: its content, and its position in the directory. */
+struct resource_key {
+    struct hash container;
+    uint32_t index;
+};
+
 struct resource_record {
     struct resource resource; /* mesh is NULL: see geometry. Candidates are a record of their own: as read from a store
                                  candidate_count is 0 until store_get_candidates */

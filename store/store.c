@@ -31,6 +31,10 @@ static const struct {
     [DB_NAMES] = {"names", MDB_DUPSORT | MDB_DUPFIXED},
     [DB_CANDIDATES] = {"candidates", 0},
     [DB_COVERAGE] = {"coverage", 0},
+    [DB_RESOLVED] = {"resolved", 0},
+    [DB_FINDINGS] = {"findings", 0},
+    [DB_CAPTURES] = {"captures", 0},
+    [DB_DECLINED] = {"declined", 0},
     [DB_GEOMETRY] = {"geometry", 0},
     [DB_USES] = {"uses", MDB_DUPSORT | MDB_DUPFIXED},
     [DB_RUNS] = {"runs", 0},
@@ -437,6 +441,7 @@ void store_end_read(struct store_txn *txn)
     store->readers--;
     pthread_mutex_unlock(&store->mutex);
     buffer_free(&txn->scratch);
+    buffer_free(&txn->old_row);
     arena_free(&txn->arena);
     free(txn);
 }
@@ -483,6 +488,7 @@ bool store_update(struct store *store, bool (*change)(struct store_txn *txn, voi
     for (int db = 0; db < DB_COUNT; db++)
         buffer_free(&txn.pending[db]);
     buffer_free(&txn.scratch);
+    buffer_free(&txn.old_row);
     arena_free(&txn.arena);
     return done;
 }

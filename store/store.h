@@ -11,6 +11,7 @@
 #include "store/codec.h"
 #include "store/key.h"
 #include "store/record.h"
+#include "store/resolved.h"
 
 #define STORE_SCHEMA_VERSION 1
 
@@ -62,6 +63,8 @@ bool store_get_coverage(struct store_txn *txn, const struct hash *container, str
 bool store_has_container(struct store_txn *txn, const struct hash *container, uint32_t decoder_version,
                          bool *found, struct error *err);
 bool store_has_geometry(struct store_txn *txn, const struct hash *geometry, bool *found, struct error *err);
+/* Whether there is any content, live or not. */
+bool store_has_contents(struct store_txn *txn, bool *any, struct error *err);
 /* Appends the canonical bytes of a geometry to `out`; they are hashed again and must give their key. */
 bool store_get_geometry(struct store_txn *txn, const struct hash *geometry, struct buffer *out, bool *found,
                         struct error *err);
@@ -71,10 +74,6 @@ bool store_get_geometry(struct store_txn *txn, const struct hash *geometry, stru
 bool store_places(struct store_txn *txn, const struct hash *container, struct arena *arena,
                   const char ***paths, size_t *count, struct error *err);
 
-struct resource_key {
-    struct hash container;
-    uint32_t index;
-};
 /* Resources of that name (a directory's, or a file name less its ending), and those that share a geometry;
  * sorted by container hash, then index. */
 bool store_find_name(struct store_txn *txn, const char *name, struct arena *arena, struct resource_key **keys,
@@ -104,6 +103,29 @@ bool store_each_resource_of(struct store_txn *txn, const struct hash *container,
 bool store_each_run(struct store_txn *txn, bool (*each)(const struct run_record *record, void *ctx),
                     void *ctx, struct error *err);
 
+/* ---- what the global passes made of it (pipeline/resolve.h) ---- */
+/* The outcome of one resource, where it is not what the decoder said. */
+bool store_get_resolved(struct store_txn *txn, const struct resource_key *key, struct arena *arena,
+                        struct resolved_record *record, bool *found, struct error *err);
+/* Puts the outcome, if there is one, in the place of what the decoder said (resolved_apply). *outcome is zero when there
+ * is none. */
+bool store_apply_resolved(struct store_txn *txn, const struct hash *container, struct arena *arena,
+                          struct resource_record *record, struct resolved_record *outcome, struct error *err);
+/* Turns a container's counts by the decoder's status into counts by outcome. */
+bool store_resolved_counts(struct store_txn *txn, const struct hash *container,
+                           uint32_t by_status[static RESOURCE_STATUS_COUNT], struct error *err);
+/* Walks findings in the order of their keys; the callback returns false to stop. */
+bool store_each_finding(struct store_txn *txn, bool (*each)(const struct finding_record *record, void *ctx), void *ctx,
+                        struct error *err);
+/* All captures, earlier ones first. */
+bool store_get_captures(struct store_txn *txn, struct arena *arena, struct capture_record **captures, size_t *count,
+                        struct error *err);
+/* The newest census of declined resources, and the one of the run before; without rows where there is none. */
+bool store_get_declined(struct store_txn *txn, struct arena *arena, struct declined_census census[static 2],
+                        struct error *err);
+/* The greatest id of a stored run; 0 when there is none. */
+bool store_last_run(struct store_txn *txn, uint64_t *run, struct error *err);
+
 /* ---- writing, inside store_update ---- */
 /* Records a place: the source, the content's place set, its parent's member set, and with a stem the name
  * that it gives to nameless resources. Replaces what stood under the same path. The record of its content
@@ -128,6 +150,45 @@ bool store_put_geometry(struct store_txn *txn, const struct hash *geometry, cons
 bool store_put_run(struct store_txn *txn, const struct run_record *record, struct error *err);
 /* The id the next run takes: one more than the greatest stored. */
 bool store_next_run(struct store_txn *txn, uint64_t *id, struct error *err);
+
+/* All that the passes say of the whole store. What is stored already stays untouched, what is not among it goes, but for
+ * the censuses of other runs; *changed counts values written or removed. */
+struct store_resolution {
+    const struct resource_key *keys; /* [outcome_count], each once */
+    const struct resolved_record *outcomes;
+    size_t outcome_count;
+    const struct finding_record *findings;
+    size_t finding_count;
+    const struct declined_census *census;
+};
+bool store_put_resolution(struct store_txn *txn, const struct store_resolution *resolution, uint64_t *changed,
+                          struct error *err);
+/* Forgets the outcome of a resource whose record is about to be replaced or removed. */
+bool store_drop_resolved(struct store_txn *txn, const struct resource_key *key, struct error *err);
+bool store_put_capture(struct store_txn *txn, const struct capture_record *record, struct error *err);
+bool store_drop_capture(struct store_txn *txn, const struct capture_record *record, struct error *err);
+
+/* ---- writing much: everything that needs no transaction is done before it ----
+ * A log collects puts. Records are serialised and get their checksums while they are in the cache of whoever made
+ * them, each thread into a log of its own; store_put_logs then only copies, in the order of the keys, so that
+ * neighbours in a tree are written together. */
+struct store_log;
+struct store_log *store_log_new(void);       /* NULL when memory runs out */
+void store_log_free(struct store_log *log);  /* NULL is legal */
+void store_log_clear(struct store_log *log); /* forgets the puts, keeps the memory */
+size_t store_log_bytes(const struct store_log *log);
+
+/* As store_put_source, store_put_container, store_put_geometry will do; nothing of the arguments is needed
+ * afterwards. `order` tells which of several puts of one key counts, whatever log they are in: the last of a source,
+ * the first of a container. False with *err set when memory runs out. */
+bool store_log_source(struct store_log *log, uint32_t order, const struct source_record *record, struct error *err);
+bool store_log_container(struct store_log *log, uint32_t order, const struct hash *container,
+                         const struct container_record *record, const struct resource_record *resources,
+                         size_t resource_count, struct error *err);
+bool store_log_geometry(struct store_log *log, uint32_t order, const struct hash *geometry, const uint8_t *encoded,
+                        size_t size, struct error *err);
+/* Inside store_update: makes the puts of all logs, which stay as they are. */
+bool store_put_logs(struct store_txn *txn, const struct store_log *const *logs, size_t count, struct error *err);
 
 /* ---- whole-store checks (store/check.c) ---- */
 struct store_problem {

@@ -26,6 +26,10 @@ enum store_db {
     DB_NAMES,      /* set: hash of a name -> resource keys */
     DB_CANDIDATES, /* container hash, u32 BE index -> candidates record, of resources that have some */
     DB_COVERAGE,   /* container hash -> coverage record */
+    DB_RESOLVED,   /* container hash, u32 BE index -> resolved record, where the passes changed something */
+    DB_FINDINGS,   /* hash of what it is about -> finding record */
+    DB_CAPTURES,   /* hash of what it says -> capture record */
+    DB_DECLINED,   /* u64 BE run -> census of declined resources */
     DB_GEOMETRY,   /* geometry hash -> encoded geometry */
     DB_USES,       /* set: geometry hash -> resource keys */
     DB_RUNS,       /* u64 BE -> run record */
@@ -57,7 +61,7 @@ struct store_txn {
     struct store *store;
     MDB_txn *txn;
     bool map_full;                   /* a write failed for that alone: store_update tries again */
-    struct buffer scratch;           /* a value being written */
+    struct buffer scratch, old_row;  /* what is being written; what a source put before */
     struct arena arena;              /* records being read on the way */
     struct buffer pending[DB_COUNT]; /* changes of sets not made yet; see set_add */
     MDB_cursor *cursors[DB_COUNT];   /* of value_put; opened by the first put */
@@ -98,6 +102,11 @@ bool value_verify(enum store_db db, const MDB_val *key, const MDB_val *stored, s
  * stored and *existed is set. */
 bool value_put(struct store_txn *txn, enum store_db db, const void *key, size_t key_size, const void *payload,
                size_t size, MDB_val *existing, bool *existed, struct error *err);
+/* The same for a value as it is stored, whose checksum is there already. */
+bool value_put_stored(struct store_txn *txn, enum store_db db, const void *key, size_t key_size, const void *stored,
+                      size_t size, MDB_val *existing, bool *existed, struct error *err);
+/* Writes the checksum of a value into its first bytes; stored[CHECKSUM_SIZE..size) is the payload. */
+void value_seal(uint8_t *stored, size_t size, const void *key, size_t key_size);
 bool value_delete(struct store_txn *txn, enum store_db db, const void *key, size_t key_size,
                   struct error *err);
 
@@ -125,6 +134,43 @@ bool set_any(struct store_txn *txn, enum store_db db, const struct hash *key, bo
 bool db_each(struct store_txn *txn, enum store_db db, const void *from, size_t from_size,
              bool (*each)(const MDB_val *key, const MDB_val *value, void *ctx, struct error *err), void *ctx,
              struct error *err);
+
+/* Sorts elements of `size` bytes that begin with a hash as `compare` says, which must agree with the order of those
+ * hashes. Hashes are spread evenly, so this is mostly one distribution by their leading bits; where they are not (equal
+ * keys of a set, made-up collisions) it is as fast as qsort. */
+void hash_sort(void *elements, size_t count, size_t size, int (*compare)(const void *, const void *));
+
+/* ---- store_log.c ---- */
+/* One change of a put, its bytes behind it: a value as it is stored, or a reference to add to a set. */
+struct change {
+    size_t size;
+    uint8_t db, key_size, key[RESOURCE_KEY_SIZE];
+    uint8_t bytes[];
+};
+#define CHANGE_HEAD offsetof(struct change, bytes)
+/* The change behind this one, or the end of the row. */
+const struct change *change_next(const struct change *change);
+
+/* A put: changes one after the other, the record itself first. Made of an empty buffer. */
+struct row {
+    struct buffer *bytes;
+    size_t count;
+};
+/* What a source or a container with its resources puts. False when memory runs out. */
+bool row_source(struct row *row, const struct hash *path, const struct source_record *record);
+bool row_container(struct row *row, const struct hash *container, const struct container_record *record,
+                   const struct resource_record *resources, size_t resource_count);
+
+enum log_kind { LOG_GEOMETRIES, LOG_CONTAINERS, LOG_SOURCES, LOG_KINDS };
+
+struct log_entry {
+    struct hash key; /* of the record; first, for hash_sort */
+    uint32_t order, count;
+    const struct change *row; /* [count] */
+};
+/* The entries of all logs as an array of struct log_entry in the order of keys, equal ones in that of `order`. */
+bool log_sorted(const struct store_log *const *logs, size_t count, enum log_kind kind, struct buffer *list,
+                struct error *err);
 
 static inline void resource_key_write(uint8_t out[static RESOURCE_KEY_SIZE], const struct resource_key *key)
 {

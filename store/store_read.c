@@ -74,6 +74,20 @@ bool store_has_container(struct store_txn *txn, const struct hash *container, ui
     return true;
 }
 
+bool store_has_contents(struct store_txn *txn, bool *any, struct error *err)
+{
+    static const enum store_db contents[] = {DB_CONTAINERS, DB_GEOMETRY};
+    *any = false;
+    for (size_t i = 0; i < sizeof contents / sizeof *contents; i++) {
+        MDB_stat stat;
+        int rc = mdb_stat(txn->txn, txn->store->dbi[contents[i]], &stat);
+        if (rc != MDB_SUCCESS)
+            return store_fail(txn->store, rc, store_db_name(contents[i]), err);
+        *any |= stat.ms_entries != 0;
+    }
+    return true;
+}
+
 bool store_has_geometry(struct store_txn *txn, const struct hash *geometry, bool *found, struct error *err)
 {
     return set_any(txn, DB_GEOMETRY, geometry, found, err);
@@ -191,14 +205,19 @@ static bool keep_live(struct store_txn *txn, enum store_db db, const struct hash
         const uint8_t *bytes = list->data + i * RESOURCE_KEY_SIZE;
         struct resource_key key = resource_key_read(bytes);
         struct resource_record record;
+        struct resolved_record outcome;
         bool live, found;
         arena_reset(&txn->arena);
         if (!store_get_resource(txn, &key.container, key.index, &txn->arena, &record, &found, err) ||
             !set_any(txn, DB_PLACES, &key.container, &live, err))
             return false;
-        if (!found || !fits(&record, wanted))
+        bool fitted = found && fits(&record, wanted);
+        if (found && !store_apply_resolved(txn, &key.container, &txn->arena, &record, &outcome, err))
+            return false;
+        bool fits_now = found && fits(&record, wanted);
+        if (!fitted && !fits_now)
             return bad_reference(db, set, found, "resource", err);
-        if (live) {
+        if (live && fits_now) {
             memmove(list->data + list->size, bytes, RESOURCE_KEY_SIZE);
             list->size += RESOURCE_KEY_SIZE;
         }

@@ -70,34 +70,61 @@ bool value_get(struct store_txn *txn, enum store_db db, const void *key, size_t 
     return value_verify(db, &k, &stored, value, err);
 }
 
-bool value_put(struct store_txn *txn, enum store_db db, const void *key, size_t key_size, const void *payload,
-               size_t size, MDB_val *existing, bool *existed, struct error *err)
+void value_seal(uint8_t *stored, size_t size, const void *key, size_t key_size)
 {
-    /* LMDB's own limit is 2^32 - 1; staying below it is worth a message of its own. */
-    if (size > UINT32_MAX - CHECKSUM_SIZE)
-        return error_set(err, ERROR_STORE, ERROR_NO_OFFSET, "%s: a value of %zu bytes, 4 GiB is the most",
-                         store_db_name(db), size);
-    MDB_val k = val(key, key_size), stored = val(NULL, size + CHECKSUM_SIZE);
-    /* One cursor serves all puts of the transaction: a key that belongs to the page of the one before it is found there
-     * without a descent, so callers put in key order where they can. */
+    store_u64le(stored, hash_checksum(key, key_size, stored + CHECKSUM_SIZE, size - CHECKSUM_SIZE));
+}
+
+/* Puts with the given flags through the transaction's cursor: a key that belongs to the page of the one before it is
+ * found there without a descent, so callers put in key order where they can. `existing` as in value_put. */
+static bool put(struct store_txn *txn, enum store_db db, MDB_val *key, MDB_val *stored, unsigned flags,
+                MDB_val *existing, bool *existed, struct error *err)
+{
     MDB_cursor **cursor = &txn->cursors[db];
     int rc = *cursor ? MDB_SUCCESS : mdb_cursor_open(txn->txn, txn->store->dbi[db], cursor);
-    /* The room is reserved in the page and filled there, so large values are copied once. */
     if (rc == MDB_SUCCESS)
-        rc = mdb_cursor_put(*cursor, &k, &stored, MDB_RESERVE | (existing ? MDB_NOOVERWRITE : 0));
+        rc = mdb_cursor_put(*cursor, key, stored, flags | (existing ? MDB_NOOVERWRITE : 0));
     if (existing) {
         *existed = rc == MDB_KEYEXIST;
         if (*existed) {
-            *existing = stored;
+            *existing = *stored;
             return true;
         }
     }
-    if (rc != MDB_SUCCESS)
-        return store_fail_write(txn, rc, store_db_name(db), err);
+    return rc == MDB_SUCCESS || store_fail_write(txn, rc, store_db_name(db), err);
+}
+
+/* LMDB's own limit is 2^32 - 1; staying below it is worth a message of its own. */
+static bool check_size(enum store_db db, size_t payload, struct error *err)
+{
+    return payload <= UINT32_MAX - CHECKSUM_SIZE ||
+           error_set(err, ERROR_STORE, ERROR_NO_OFFSET, "%s: a value of %zu bytes, 4 GiB is the most",
+                     store_db_name(db), payload);
+}
+
+bool value_put(struct store_txn *txn, enum store_db db, const void *key, size_t key_size, const void *payload,
+               size_t size, MDB_val *existing, bool *existed, struct error *err)
+{
+    MDB_val k = val(key, key_size), stored = val(NULL, size + CHECKSUM_SIZE);
+    bool found = false;
+    /* The room is reserved in the page and filled there, so large values are copied once. */
+    if (!check_size(db, size, err) || !put(txn, db, &k, &stored, MDB_RESERVE, existing, &found, err))
+        return false;
+    if (existing)
+        *existed = found;
+    if (found)
+        return true;
     uint8_t *room = stored.mv_data;
-    store_u64le(room, hash_checksum(key, key_size, payload, size));
     memcpy(room + CHECKSUM_SIZE, payload, size);
+    value_seal(room, size + CHECKSUM_SIZE, key, key_size);
     return true;
+}
+
+bool value_put_stored(struct store_txn *txn, enum store_db db, const void *key, size_t key_size, const void *stored,
+                      size_t size, MDB_val *existing, bool *existed, struct error *err)
+{
+    MDB_val k = val(key, key_size), v = val(stored, size);
+    return check_size(db, size - CHECKSUM_SIZE, err) && put(txn, db, &k, &v, 0, existing, existed, err);
 }
 
 bool value_delete(struct store_txn *txn, enum store_db db, const void *key, size_t key_size,
@@ -106,6 +133,55 @@ bool value_delete(struct store_txn *txn, enum store_db db, const void *key, size
     MDB_val k = val(key, key_size);
     int rc = mdb_del(txn->txn, txn->store->dbi[db], &k, NULL);
     return rc == MDB_SUCCESS || rc == MDB_NOTFOUND || store_fail_write(txn, rc, store_db_name(db), err);
+}
+
+/* ---- sorting by hash ---- */
+
+/* Buckets are small then, and their counters still fit the second-level cache. */
+#define SORT_BITS_MOST 16
+
+/* The leading `bits` bits of the hash that the element begins with. */
+static size_t bucket_of(const uint8_t *element, unsigned bits)
+{
+    return load_u32be(element) >> (32 - bits);
+}
+
+static bool is_sorted(const uint8_t *elements, size_t count, size_t size, int (*compare)(const void *, const void *))
+{
+    for (size_t i = 1; i < count; i++)
+        if (compare(elements + (i - 1) * size, elements + i * size) > 0)
+            return false;
+    return true;
+}
+
+void hash_sort(void *elements, size_t count, size_t size, int (*compare)(const void *, const void *))
+{
+    unsigned bits = 1;
+    while (bits < SORT_BITS_MOST && (size_t)1 << bits < count)
+        bits++;
+    size_t buckets = (size_t)1 << bits;
+    if (is_sorted(elements, count, size, compare))
+        return;
+    uint32_t *ends = count < UINT32_MAX ? calloc(buckets + 1, sizeof *ends) : NULL;
+    uint8_t *from = elements, *to = ends ? malloc(count * size) : NULL;
+    if (!to) { /* slower, and without memory of its own */
+        free(ends);
+        qsort(elements, count, size, compare);
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        ends[bucket_of(from + i * size, bits) + 1]++;
+    for (size_t b = 0; b < buckets; b++)
+        ends[b + 1] += ends[b];
+    /* ends[b] is where bucket b begins, and, when its elements are in, where it ends. */
+    for (size_t i = 0; i < count; i++)
+        memcpy(to + ends[bucket_of(from + i * size, bits)]++ * size, from + i * size, size);
+    memcpy(from, to, count * size);
+    for (size_t b = 0, start = 0; b < buckets; start = ends[b++])
+        if (ends[b] - start > 1)
+            qsort(from + start * size, ends[b] - start, size, compare);
+    free(ends);
+    free(to);
 }
 
 /* ---- sets ---- */
@@ -180,7 +256,7 @@ bool set_flush(struct store_txn *txn, enum store_db db, struct error *err)
     if (!count)
         return true;
     buffer_clear(pending);
-    qsort(changes, count, sizeof *changes, compare_changes);
+    hash_sort(changes, count, sizeof *changes, compare_changes);
     int rc = mdb_cursor_open(txn->txn, txn->store->dbi[db], &cursor);
     if (rc != MDB_SUCCESS)
         return store_fail_write(txn, rc, store_db_name(db), err);

@@ -7,59 +7,111 @@
 
 #include <string.h>
 
-/* ---- sources ---- */
+/* ---- rows: what store_log.c makes of a record ---- */
 
-typedef bool set_change_fn(struct store_txn *txn, enum store_db db, const struct hash *key, const void *value,
-                           size_t size, struct error *err);
-
-/* Adds or removes (`change`) the references to a source: of its content, its parent and its stem. */
-static bool source_references(struct store_txn *txn, const struct hash *path_hash,
-                              const struct source_record *record, set_change_fn *change, struct error *err)
+/* Puts the record that a row begins with unless its key is there, as value_put_stored does. */
+static bool put_head(struct store_txn *txn, const struct change *head, MDB_val *existing, bool *existed,
+                     struct error *err)
 {
-    bool is_content = record->kind == SOURCE_CONTAINER;
-    if (is_content && !change(txn, DB_PLACES, &record->container, path_hash->bytes, HASH_SIZE, err))
-        return false;
-    if (!hash_is_zero(&record->parent) &&
-        !change(txn, DB_MEMBERS, &record->parent, path_hash->bytes, HASH_SIZE, err))
-        return false;
-    if (!is_content || !record->stem)
-        return true;
-    struct hash stem = hash_text(record->stem);
-    return change(txn, DB_STEMS, &stem, path_hash->bytes, HASH_SIZE, err);
+    return value_put_stored(txn, head->db, head->key, head->key_size, head->bytes, head->size, existing, existed, err);
 }
 
-static bool same_references(const struct source_record *a, const struct source_record *b)
+static bool replace_head(struct store_txn *txn, const struct change *head, struct error *err)
 {
-    bool same_stem = a->stem == b->stem || (a->stem && b->stem && strcmp(a->stem, b->stem) == 0);
-    return (a->kind == SOURCE_CONTAINER) == (b->kind == SOURCE_CONTAINER) && same_stem &&
-           hash_equal(&a->container, &b->container) && hash_equal(&a->parent, &b->parent);
+    return value_put_stored(txn, head->db, head->key, head->key_size, head->bytes, head->size, NULL, NULL, err);
+}
+
+/* Makes the changes behind the head, which are references and values of keys that were free. */
+static bool put_rest(struct store_txn *txn, const struct change *change, size_t count, struct error *err)
+{
+    for (size_t i = 1; i < count; i++) {
+        MDB_val existing;
+        bool existed = false;
+        change = change_next(change);
+        struct hash key = hash_read(change->key);
+        if (store_db_is_set(change->db) ? !set_add(txn, change->db, &key, change->bytes, change->size, err)
+                                        : !put_head(txn, change, &existing, &existed, err))
+            return false;
+        if (existed) {
+            error_set(err, ERROR_STORE, ERROR_NO_OFFSET, "two %s of one index", store_db_name(change->db));
+            return store_bad_record(change->db, change->key, change->key_size, err);
+        }
+    }
+    return true;
+}
+
+/* ---- sources ---- */
+
+/* Takes back the references behind the head of a source's row. */
+static bool remove_references(struct store_txn *txn, const struct change *change, size_t count, struct error *err)
+{
+    for (size_t i = 1; i < count; i++) {
+        change = change_next(change);
+        struct hash key = hash_read(change->key);
+        if (!set_remove(txn, change->db, &key, change->bytes, change->size, err))
+            return false;
+    }
+    return true;
+}
+
+static bool same_references(const struct change *a, size_t a_count, const struct change *b, size_t b_count)
+{
+    if (a_count != b_count)
+        return false;
+    for (size_t i = 1; i < a_count; i++) {
+        a = change_next(a);
+        b = change_next(b);
+        if (a->db != b->db || a->size != b->size || memcmp(a->key, b->key, HASH_SIZE) != 0 ||
+            memcmp(a->bytes, b->bytes, a->size) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* The row that a stored source was put by, in txn->old_row. */
+static bool old_source(struct store_txn *txn, const struct hash *path_hash, const MDB_val *stored, struct row *row,
+                       struct error *err)
+{
+    struct source_record record;
+    struct value value;
+    MDB_val key = {HASH_SIZE, (void *)(uintptr_t)path_hash->bytes};
+    arena_reset(&txn->arena);
+    if (!value_verify(DB_SOURCES, &key, stored, &value, err))
+        return false;
+    if (!source_read(value.bytes, value.size, &txn->arena, &record, err))
+        return store_bad_record(DB_SOURCES, path_hash->bytes, HASH_SIZE, err);
+    buffer_clear(&txn->old_row);
+    *row = (struct row){.bytes = &txn->old_row};
+    return row_source(row, path_hash, &record) || store_nomem(err);
+}
+
+static bool put_source(struct store_txn *txn, const struct change *head, size_t count, struct error *err)
+{
+    MDB_val existing;
+    struct row row;
+    bool existed;
+    if (!put_head(txn, head, &existing, &existed, err))
+        return false;
+    if (!existed)
+        return put_rest(txn, head, count, err);
+    struct hash path_hash = hash_read(head->key);
+    if (!old_source(txn, &path_hash, &existing, &row, err))
+        return false;
+    const struct change *old = (const struct change *)row.bytes->data;
+    if (!same_references(old, row.count, head, count) &&
+        (!remove_references(txn, old, row.count, err) || !put_rest(txn, head, count, err)))
+        return false;
+    return replace_head(txn, head, err);
 }
 
 bool store_put_source(struct store_txn *txn, const struct source_record *record, struct error *err)
 {
     struct hash path_hash = hash_text(record->path);
-    MDB_val existing, key = {HASH_SIZE, path_hash.bytes};
-    bool existed;
+    struct row row = {.bytes = &txn->scratch};
     buffer_clear(&txn->scratch);
-    if (!source_write(&txn->scratch, record))
-        return store_nomem(err);
-    if (!value_put(txn, DB_SOURCES, path_hash.bytes, HASH_SIZE, txn->scratch.data, txn->scratch.size,
-                   &existing, &existed, err))
-        return false;
-    if (!existed)
-        return source_references(txn, &path_hash, record, set_add, err);
-    struct source_record old;
-    struct value value;
-    arena_reset(&txn->arena);
-    if (!value_verify(DB_SOURCES, &key, &existing, &value, err))
-        return false;
-    if (!source_read(value.bytes, value.size, &txn->arena, &old, err))
-        return store_bad_record(DB_SOURCES, path_hash.bytes, HASH_SIZE, err);
-    if (!same_references(&old, record) && (!source_references(txn, &path_hash, &old, set_remove, err) ||
-                                           !source_references(txn, &path_hash, record, set_add, err)))
-        return false;
-    return value_put(txn, DB_SOURCES, path_hash.bytes, HASH_SIZE, txn->scratch.data, txn->scratch.size, NULL,
-                     NULL, err);
+    return row_source(&row, &path_hash, record)
+               ? put_source(txn, (const struct change *)txn->scratch.data, row.count, err)
+               : store_nomem(err);
 }
 
 /* Drops one source unless run `keep` has seen it, and appends its members to the list. */
@@ -67,14 +119,18 @@ static bool drop_source(struct store_txn *txn, const struct hash *path_hash, con
                         struct buffer *list, struct error *err)
 {
     struct source_record record;
+    struct row row = {.bytes = &txn->old_row};
     bool found;
     arena_reset(&txn->arena);
     if (!store_get_source(txn, path_hash, &txn->arena, &record, &found, err))
         return false;
     if (!found || (keep && record.run == *keep))
         return true;
+    buffer_clear(&txn->old_row);
+    if (!row_source(&row, path_hash, &record))
+        return store_nomem(err);
     return set_collect(txn, DB_MEMBERS, path_hash, HASH_SIZE, list, err) &&
-           source_references(txn, path_hash, &record, set_remove, err) &&
+           remove_references(txn, (const struct change *)row.bytes->data, row.count, err) &&
            value_delete(txn, DB_SOURCES, path_hash->bytes, HASH_SIZE, err);
 }
 
@@ -153,69 +209,29 @@ static bool remove_resources(struct store_txn *txn, const struct hash *container
     return done;
 }
 
-static bool put_resource(struct store_txn *txn, const struct hash *container,
-                         const struct resource_record *record, struct error *err)
+static bool put_container(struct store_txn *txn, const struct change *head, size_t count, struct error *err)
 {
-    const char *name = record->resource.name;
-    uint8_t key[RESOURCE_KEY_SIZE];
     MDB_val existing;
     bool existed;
-    resource_key_write(key, &(struct resource_key){*container, record->resource.index});
-    buffer_clear(&txn->scratch);
-    if (!resource_write(&txn->scratch, record))
-        return store_nomem(err);
-    if (!value_put(txn, DB_RESOURCES, key, sizeof key, txn->scratch.data, txn->scratch.size, &existing,
-                   &existed, err))
+    struct hash container = hash_read(head->key);
+    if (!put_head(txn, head, &existing, &existed, err))
         return false;
-    if (existed) {
-        error_set(err, ERROR_STORE, ERROR_NO_OFFSET, "two resources of one index");
-        return store_bad_record(DB_RESOURCES, key, sizeof key, err);
-    }
-    if (name) {
-        struct hash name_hash = hash_text(name);
-        if (!set_add(txn, DB_NAMES, &name_hash, key, sizeof key, err))
-            return false;
-    }
-    if (record->resource.candidate_count) {
-        buffer_clear(&txn->scratch);
-        if (!candidates_write(&txn->scratch, record))
-            return store_nomem(err);
-        if (!value_put(txn, DB_CANDIDATES, key, sizeof key, txn->scratch.data, txn->scratch.size, NULL, NULL, err))
-            return false;
-    }
-    return hash_is_zero(&record->geometry) || set_add(txn, DB_USES, &record->geometry, key, sizeof key, err);
+    /* A content without a record has no resources either, so only a known one is searched for old ones. */
+    if (existed && (!replace_head(txn, head, err) || !remove_resources(txn, &container, err) ||
+                    !value_delete(txn, DB_COVERAGE, container.bytes, HASH_SIZE, err)))
+        return false;
+    return put_rest(txn, head, count, err);
 }
 
 bool store_put_container(struct store_txn *txn, const struct hash *container,
                          const struct container_record *record, const struct resource_record *resources,
                          size_t resource_count, struct error *err)
 {
-    MDB_val existing;
-    bool existed;
+    struct row row = {.bytes = &txn->scratch};
     buffer_clear(&txn->scratch);
-    if (!container_write(&txn->scratch, record))
-        return store_nomem(err);
-    if (!value_put(txn, DB_CONTAINERS, container->bytes, HASH_SIZE, txn->scratch.data, txn->scratch.size,
-                   &existing, &existed, err))
-        return false;
-    /* A content without a record has no resources either, so only a known one is searched for old ones. */
-    if (existed && (!value_put(txn, DB_CONTAINERS, container->bytes, HASH_SIZE, txn->scratch.data,
-                               txn->scratch.size, NULL, NULL, err) ||
-                    !remove_resources(txn, container, err) ||
-                    !value_delete(txn, DB_COVERAGE, container->bytes, HASH_SIZE, err)))
-        return false;
-    if (record->container.coverage_count) {
-        buffer_clear(&txn->scratch);
-        if (!coverage_write(&txn->scratch, &record->container))
-            return store_nomem(err);
-        if (!value_put(txn, DB_COVERAGE, container->bytes, HASH_SIZE, txn->scratch.data, txn->scratch.size, NULL,
-                       NULL, err))
-            return false;
-    }
-    for (size_t i = 0; i < resource_count; i++)
-        if (!put_resource(txn, container, &resources[i], err))
-            return false;
-    return true;
+    return row_container(&row, container, record, resources, resource_count)
+               ? put_container(txn, (const struct change *)txn->scratch.data, row.count, err)
+               : store_nomem(err);
 }
 
 /* ---- geometry ---- */
@@ -237,17 +253,14 @@ static bool same_geometry(const struct value *a, const uint8_t *b, size_t b_size
     return done;
 }
 
-bool store_put_geometry(struct store_txn *txn, const struct hash *geometry, const uint8_t *encoded,
-                        size_t size, struct error *err)
+/* The geometry is there: it must be the same bytes. */
+static bool compare_geometry(const struct hash *geometry, const MDB_val *existing, const uint8_t *encoded, size_t size,
+                             struct error *err)
 {
-    MDB_val existing, key = {HASH_SIZE, (void *)(uintptr_t)geometry->bytes};
+    MDB_val key = {HASH_SIZE, (void *)(uintptr_t)geometry->bytes};
     struct value value;
-    bool existed, same;
-    if (!value_put(txn, DB_GEOMETRY, geometry->bytes, HASH_SIZE, encoded, size, &existing, &existed, err))
-        return false;
-    if (!existed)
-        return true;
-    if (!value_verify(DB_GEOMETRY, &key, &existing, &value, err))
+    bool same;
+    if (!value_verify(DB_GEOMETRY, &key, existing, &value, err))
         return false;
     if (!same_geometry(&value, encoded, size, &same, err))
         return store_bad_record(DB_GEOMETRY, geometry->bytes, HASH_SIZE, err);
@@ -255,6 +268,59 @@ bool store_put_geometry(struct store_txn *txn, const struct hash *geometry, cons
         return true;
     error_set(err, ERROR_STORE, ERROR_NO_OFFSET, "other bytes have the same hash");
     return store_bad_record(DB_GEOMETRY, geometry->bytes, HASH_SIZE, err);
+}
+
+bool store_put_geometry(struct store_txn *txn, const struct hash *geometry, const uint8_t *encoded,
+                        size_t size, struct error *err)
+{
+    MDB_val existing;
+    bool existed;
+    return value_put(txn, DB_GEOMETRY, geometry->bytes, HASH_SIZE, encoded, size, &existing, &existed, err) &&
+           (!existed || compare_geometry(geometry, &existing, encoded, size, err));
+}
+
+static bool put_geometry(struct store_txn *txn, const struct change *head, size_t count, struct error *err)
+{
+    MDB_val existing;
+    bool existed;
+    struct hash geometry = hash_read(head->key);
+    (void)count; /* a geometry has no references of its own */
+    return put_head(txn, head, &existing, &existed, err) &&
+           (!existed || compare_geometry(&geometry, &existing, head->bytes + CHECKSUM_SIZE,
+                                         head->size - CHECKSUM_SIZE, err));
+}
+
+/* ---- logs ---- */
+
+/* Key order is no order for the rows: the first lines of one are asked for while those before it are put. */
+#define PREFETCH_AHEAD 8
+static void prefetch_row(const struct log_entry *entries, size_t count, size_t i)
+{
+    if (i >= count)
+        return;
+    const uint8_t *row = (const uint8_t *)entries[i].row;
+    for (size_t line = 0; line < 512; line += 64)
+        __builtin_prefetch(row + line);
+}
+
+bool store_put_logs(struct store_txn *txn, const struct store_log *const *logs, size_t count, struct error *err)
+{
+    static bool (*const put[LOG_KINDS])(struct store_txn *, const struct change *, size_t, struct error *) = {
+        [LOG_GEOMETRIES] = put_geometry, [LOG_CONTAINERS] = put_container, [LOG_SOURCES] = put_source};
+    struct buffer list = {0};
+    bool done = true;
+    for (int kind = 0; kind < LOG_KINDS && done; kind++) {
+        done = log_sorted(logs, count, (enum log_kind)kind, &list, err);
+        const struct log_entry *entries = (const struct log_entry *)list.data;
+        size_t entry_count = list.size / sizeof *entries;
+        for (size_t i = 0; i < entry_count && done; i++) {
+            prefetch_row(entries, entry_count, i + PREFETCH_AHEAD);
+            if (kind != LOG_CONTAINERS || i == 0 || !hash_equal(&entries[i].key, &entries[i - 1].key))
+                done = put[kind](txn, entries[i].row, entries[i].count, err);
+        }
+    }
+    buffer_free(&list);
+    return done;
 }
 
 /* ---- runs: keys of u64, big-endian, so that they are in order ---- */

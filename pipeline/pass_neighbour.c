@@ -1,0 +1,385 @@
+/* pass_neighbour.c - what is left of a container is decided again among what is proven by now.
+ *
+ * A proof that came from elsewhere takes a block away from its rivals, and adds an anchor to the neighbourhood. So the
+ * container's resources are put to the same joint decision the locator makes (formats/anchor_assign.h), those that are
+ * proven with their one place; how much nearness is worth is learned from its sure anchors (formats/anchor_context.h) and
+ * is nothing where fewer than 16 teach. The claims are the locator's as well (formats/anchor_locate.c): a margin, and
+ * where only nearness tells, a clear case. A resource whose place a proof contradicts loses it.
+ */
+#include "pipeline/passes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/anchor_context.h"
+#include "formats/anchor_locate.h"
+
+/* Score of a place that is proven, beyond any other: what overlaps it is out. */
+#define PROVEN_SCORE 1000.0
+/* Where only nearness tells, the chosen place is as near as this and its rivals as far, in natural-log odds. */
+#define NEAR  1.0
+#define FAR   (-2.2)
+#define APART 4.5
+
+static bool neighbour_units(struct passes *passes, size_t *count, struct error *err)
+{
+    (void)err;
+    *count = passes->container_count;
+    return true;
+}
+
+/* What is to become of one resource. */
+struct decision {
+    uint32_t resource, chosen;
+    enum resource_status status;
+    double margin;
+    char why[160];
+};
+
+struct decisions {
+    size_t count;
+    struct decision *list;
+};
+
+/* A block that is proven. */
+struct claim {
+    uint64_t start, end;
+    uint64_t reach; /* the greatest end of this and those before */
+    uint32_t resource;
+};
+
+/* A container while it is decided again. */
+struct again {
+    const struct passes *passes;
+    const struct pass_container *container;
+    struct arena *arena;
+    size_t count;
+    uint32_t *numbers;               /* of the subjects' resources */
+    struct anchor_subject *subjects; /* in the directory's order */
+    struct anchor_item *plain;       /* decided without nearness */
+    struct claim *claims;            /* of what is proven, by start */
+    size_t claim_count;
+};
+
+static const struct pass_resource *resource_of(const struct again *a, size_t subject)
+{
+    return &a->passes->resources[a->numbers[subject]];
+}
+
+static bool is_fixed(const struct pass_resource *r)
+{
+    return r->now.status == RESOURCE_PROVEN || r->now.captured || r->now.taught;
+}
+
+static int compare_claims(const void *a, const void *b)
+{
+    const struct claim *x = a, *y = b;
+    if (x->start != y->start)
+        return x->start < y->start ? -1 : 1;
+    return (x->resource > y->resource) - (x->resource < y->resource);
+}
+
+static bool collect_claims(struct again *a)
+{
+    a->claims = arena_array(a->arena, a->count, sizeof *a->claims);
+    if (!a->claims)
+        return false;
+    for (size_t i = 0; i < a->count; i++) {
+        const struct pass_resource *r = resource_of(a, i);
+        uint32_t chosen = r->now.chosen;
+        if (is_fixed(r) && pass_is_located(r) && chosen != RESOLVED_NONE)
+            a->claims[a->claim_count++] =
+                (struct claim){pass_block_start(r, chosen), pass_block_end(r, chosen), 0, a->numbers[i]};
+    }
+    qsort(a->claims, a->claim_count, sizeof *a->claims, compare_claims);
+    for (size_t i = 0; i < a->claim_count; i++) {
+        uint64_t before = i ? a->claims[i - 1].reach : 0;
+        a->claims[i].reach = a->claims[i].end > before ? a->claims[i].end : before;
+    }
+    return true;
+}
+
+/* A resource that is proven to have a block which the place of `r` overlaps without being the same; NULL: none. */
+static const struct pass_resource *proven_rival(const struct again *a, const struct pass_resource *r)
+{
+    if (r->now.chosen == RESOLVED_NONE)
+        return NULL;
+    uint64_t start = pass_block_start(r, r->now.chosen), end = pass_block_end(r, r->now.chosen);
+    size_t low = 0, high = a->claim_count; /* the first claim that starts at `end` or behind */
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (a->claims[middle].start < end)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    while (low-- > 0 && a->claims[low].reach > start) {
+        const struct claim *claim = &a->claims[low];
+        if (claim->end > start && (claim->start != start || claim->end != end))
+            return &a->passes->resources[claim->resource];
+    }
+    return NULL;
+}
+
+/* ---- the locator's view of it ------------------------------------------------------------------------------ */
+
+/* Equal measures down to the last bit and other bytes: a reflection, as twins have. Which of two such places is whose is no
+ * decision; the locator, which sees the bytes, counts them as one answer too. */
+static bool looks_reflected(const struct anchor_evidence *a, const struct anchor_evidence *b)
+{
+    return a->vertices == b->vertices && a->triangles == b->triangles && a->unit == b->unit &&
+           a->degenerate == b->degenerate && a->radius == b->radius && a->radius > 0 &&
+           memcmp(a->extent, b->extent, sizeof a->extent) == 0;
+}
+
+static uint32_t content_of(const struct resource_record *record, const struct anchor_item *item, uint32_t c)
+{
+    for (uint32_t k = 0; k < c; k++)
+        if (pass_same_bytes(&record->candidate_hashes[k], &record->candidate_hashes[c]) ||
+            looks_reflected(&record->resource.candidates[k].evidence, &record->resource.candidates[c].evidence))
+            return item->choices[k].content;
+    return c;
+}
+
+static void add_candidate(struct anchor_subject *s, const struct pass_resource *r, uint32_t c)
+{
+    const struct candidate *candidate = &r->record->resource.candidates[c];
+    struct anchor_choice *choice = &s->item.choices[s->count];
+    s->candidates[s->count] = *candidate;
+    choice->start = pass_block_start(r, c);
+    choice->end = pass_block_end(r, c);
+    choice->quality = anchor_quality(&candidate->evidence);
+    choice->sound = anchor_is_sound(&candidate->evidence);
+    s->count = ++s->item.count;
+}
+
+static bool make_subject(struct again *a, const struct pass_resource *r, struct anchor_subject *s)
+{
+    uint32_t count = r->record->resource.candidate_count;
+    bool fixed = is_fixed(r);
+    s->candidates = arena_array(a->arena, count, sizeof *s->candidates);
+    s->item.choices = arena_array(a->arena, count, sizeof *s->item.choices);
+    if (!s->candidates || !s->item.choices)
+        return false;
+    for (uint32_t c = 0; c < count; c++)
+        if (!fixed || (pass_is_located(r) && c == r->now.chosen))
+            add_candidate(s, r, c);
+    for (uint32_t c = 0; c < s->count && !fixed; c++)
+        s->item.choices[c].content = content_of(r->record, &s->item, c);
+    s->item.chosen = -1;
+    return true;
+}
+
+static void set_scores(struct again *a, bool nearness)
+{
+    for (size_t i = 0; i < a->count; i++) {
+        struct anchor_subject *s = &a->subjects[i];
+        const struct resource_record *record = resource_of(a, i)->record;
+        bool fixed = is_fixed(resource_of(a, i));
+        for (uint32_t c = 0; c < s->count; c++) {
+            const struct candidate *was = &record->resource.candidates[c];
+            double score = was->score - (double)was->evidence.locality - PASS_SCORE_LEAST;
+            s->item.choices[c].score =
+                fixed ? PROVEN_SCORE : score + (nearness ? (double)s->candidates[c].evidence.locality : 0);
+        }
+    }
+}
+
+static bool assign(struct again *a, struct anchor_item *items, bool nearness)
+{
+    set_scores(a, nearness);
+    for (size_t i = 0; i < a->count; i++)
+        items[i] = a->subjects[i].item;
+    return anchor_assign(items, a->count, a->arena);
+}
+
+/* Marks what may teach: what is proven, and what was assigned by a wide margin and is so still. */
+static void mark_sure(struct again *a)
+{
+    for (size_t i = 0; i < a->count; i++) {
+        struct anchor_subject *s = &a->subjects[i];
+        const struct pass_resource *r = resource_of(a, i);
+        bool assigned = r->now.status == RESOURCE_ASSIGNED && s->item.exact && s->item.margin >= PASS_SURE_MARGIN;
+        s->sure = s->item.chosen >= 0 && (is_fixed(r) || assigned) &&
+                  !s->candidates[s->item.chosen].evidence.short_of_top;
+    }
+}
+
+/* Decides without nearness, learns what it is worth, and decides with it. */
+static bool decide_again(struct again *a)
+{
+    a->plain = arena_array(a->arena, a->count, sizeof *a->plain);
+    struct anchor_item *items = arena_array(a->arena, a->count, sizeof *items);
+    if (!a->plain || !items || !assign(a, a->plain, false))
+        return false;
+    for (size_t i = 0; i < a->count; i++) {
+        a->subjects[i].item.chosen = a->plain[i].chosen;
+        a->subjects[i].item.margin = a->plain[i].margin;
+        a->subjects[i].item.exact = a->plain[i].exact;
+    }
+    mark_sure(a);
+    if (!anchor_apply_locality(a->subjects, a->count, a->arena) || !assign(a, items, true))
+        return false;
+    for (size_t i = 0; i < a->count; i++)
+        a->subjects[i].item = items[i];
+    return true;
+}
+
+/* ---- what may be claimed ----------------------------------------------------------------------------------- */
+
+/* Whether nearness alone puts a place ahead of another one, and not by a clear case. `near` gives a candidate's odds. */
+static bool only_nearer(const struct anchor_subject *s, uint32_t chosen)
+{
+    double mine = s->item.choices[chosen].score, near = (double)s->candidates[chosen].evidence.locality;
+    for (uint32_t c = 0; c < s->count; c++) {
+        double far = (double)s->candidates[c].evidence.locality;
+        if (s->item.choices[c].content == s->item.choices[chosen].content ||
+            (mine - near) - (s->item.choices[c].score - far) >= ANCHOR_MARGIN)
+            continue;
+        if (near < NEAR || (far > FAR && near - far < APART))
+            return true;
+    }
+    return false;
+}
+
+/* The same of what the locator saw: whether that is why it did not decide. */
+static bool was_only_nearer(const struct pass_resource *r)
+{
+    const struct resource *resource = &r->record->resource;
+    const struct candidate *mine = &resource->candidates[resource->chosen];
+    for (uint32_t c = 0; c < resource->candidate_count; c++) {
+        const struct candidate *other = &resource->candidates[c];
+        double ahead = (mine->score - (double)mine->evidence.locality) - (other->score - (double)other->evidence.locality);
+        if (c != resource->chosen && ahead < ANCHOR_MARGIN)
+            return true;
+    }
+    return false;
+}
+
+/* Whether candidates of an ambiguous resource are all there is: otherwise what speaks for one says little. The locator
+ * leaves a resource ambiguous in spite of a margin when places were passed over; so does this. */
+static bool is_complete(const struct pass_resource *r)
+{
+    const struct resource *resource = &r->record->resource;
+    return !resource->candidates_dropped && (resource->margin < ANCHOR_MARGIN || was_only_nearer(r));
+}
+
+static bool is_perfect(const struct anchor_evidence *e)
+{
+    return !e->short_of_top && !e->unreferenced && !e->nonsense;
+}
+
+/* An ambiguous resource: decided when its rivals' places turn out to be others', or far from where it must lie. */
+static bool settle_ambiguous(const struct again *a, size_t i, struct decision *out)
+{
+    const struct pass_resource *r = resource_of(a, i);
+    const struct anchor_subject *s = &a->subjects[i];
+    int32_t chosen = s->item.chosen;
+    if (chosen < 0 || !s->item.exact || s->item.margin < ANCHOR_MARGIN || !is_complete(r) ||
+        !is_perfect(&s->candidates[chosen].evidence))
+        return false;
+    struct hash geometry = pass_geometry_of(a->passes, r, (uint32_t)chosen);
+    bool plain = a->plain[i].chosen == chosen && a->plain[i].exact && a->plain[i].margin >= ANCHOR_MARGIN;
+    if (hash_is_zero(&geometry) || (!plain && only_nearer(s, (uint32_t)chosen)))
+        return false;
+    *out = (struct decision){a->numbers[i], (uint32_t)chosen, RESOURCE_ASSIGNED, s->item.margin, ""};
+    snprintf(out->why, sizeof out->why, "%s",
+             plain ? "its other places belong to resources that are decided by now"
+                   : "its descriptor's neighbours lie near this place and far from the others");
+    return true;
+}
+
+/* An assigned resource that lies on what another is proven to have: it goes elsewhere, or is not decided any more. */
+static bool settle_contradicted(const struct again *a, size_t i, const struct pass_resource *rival, struct decision *out)
+{
+    const struct pass_resource *r = resource_of(a, i);
+    const struct anchor_subject *s = &a->subjects[i];
+    int32_t chosen = s->item.chosen;
+    bool clear = chosen >= 0 && s->item.exact && s->item.margin >= ANCHOR_MARGIN && !r->record->resource.candidates_dropped;
+    struct hash geometry = {{0}};
+    if (clear)
+        geometry = pass_geometry_of(a->passes, r, (uint32_t)chosen);
+    if (clear && !hash_is_zero(&geometry) && (uint32_t)chosen != r->now.chosen)
+        *out = (struct decision){a->numbers[i], (uint32_t)chosen, RESOURCE_ASSIGNED, s->item.margin, ""};
+    else if (chosen < 0)
+        *out = (struct decision){a->numbers[i], RESOLVED_NONE, RESOURCE_DECLINED, 0, ""};
+    else
+        *out = (struct decision){a->numbers[i], r->now.chosen, RESOURCE_AMBIGUOUS, 0, ""};
+    snprintf(out->why, sizeof out->why, "its place is on that of %.100s, which is proven", rival->name);
+    return true;
+}
+
+static bool settle(const struct again *a, size_t i, struct decision *out)
+{
+    const struct pass_resource *r = resource_of(a, i), *rival;
+    if (is_fixed(r))
+        return false;
+    if (r->now.status == RESOURCE_AMBIGUOUS)
+        return r->was == RESOURCE_AMBIGUOUS && settle_ambiguous(a, i, out);
+    if (r->now.status == RESOURCE_ASSIGNED && (rival = proven_rival(a, r)))
+        return settle_contradicted(a, i, rival, out);
+    return false;
+}
+
+/* ---- the stage --------------------------------------------------------------------------------------------- */
+
+/* Whether there is anything to decide: something ambiguous, or a change since the decoder. */
+static bool is_open(const struct passes *passes, const struct pass_container *container)
+{
+    for (uint32_t i = 0; i < container->count; i++) {
+        const struct pass_resource *r = &passes->resources[container->first + i];
+        if (r->record && (r->now.status == RESOURCE_AMBIGUOUS || r->now.change_count))
+            return true;
+    }
+    return false;
+}
+
+static bool prepare(struct again *a)
+{
+    a->numbers = arena_array(a->arena, a->container->count, sizeof *a->numbers);
+    a->subjects = arena_array(a->arena, a->container->count, sizeof *a->subjects);
+    if (!a->numbers || !a->subjects)
+        return false;
+    for (uint32_t i = 0; i < a->container->count; i++) {
+        const struct pass_resource *r = &a->passes->resources[a->container->first + i];
+        if (!r->record || !r->record->resource.marker_count)
+            continue;
+        a->numbers[a->count] = a->container->first + i;
+        if (!make_subject(a, r, &a->subjects[a->count++]))
+            return false;
+    }
+    return collect_claims(a);
+}
+
+static bool neighbour_run(const struct passes *passes, size_t unit, int thread, void **result, struct error *err)
+{
+    struct again a = {.passes = passes, .container = &passes->containers[unit], .arena = &passes->threads[thread].arena};
+    if (!is_open(passes, a.container))
+        return true;
+    struct decisions *out = arena_alloc(a.arena, sizeof *out);
+    if (!out || !prepare(&a) || !decide_again(&a) || !(out->list = arena_array(a.arena, a.count, sizeof *out->list)))
+        return passes_out_of_memory(err);
+    for (size_t i = 0; i < a.count; i++)
+        out->count += settle(&a, i, &out->list[out->count]);
+    *result = out->count ? out : NULL;
+    return true;
+}
+
+static bool neighbour_commit(struct passes *passes, size_t unit, void *result, struct error *err)
+{
+    const struct decisions *decisions = result;
+    (void)unit;
+    for (size_t i = 0; i < decisions->count; i++) {
+        const struct decision *d = &decisions->list[i];
+        if (!passes_change(passes, &passes->resources[d->resource], d->status, d->chosen, d->margin, err, "%s", d->why))
+            return false;
+    }
+    return true;
+}
+
+const struct stage pass_neighbour = {.name = "neighbour",
+                                     .version = 1,
+                                     .units = neighbour_units,
+                                     .run = neighbour_run,
+                                     .commit = neighbour_commit};

@@ -1,0 +1,290 @@
+/* pass_proof.c - a block proven for a name in one container is proven for it wherever the same bytes lie.
+ *
+ * Who teaches: a resource that is proven, or was assigned a perfect block that has no rival there, by a wide margin; whose
+ * block is nobody else's; in a container that is not damaged but in its directory. Who learns: a resource of the same name
+ * and form that is not as sure itself, with a candidate of the very bytes, and of no other bytes that are taught for the
+ * name too. It becomes what its teacher is. A block that another resource is proven to have is not taken from it; two that
+ * learn of overlapping blocks learn nothing. So a wrong block spreads only where it lies in both containers under no other
+ * name, beside a resource of equal counts that lost its own in one of them.
+ */
+#include "pipeline/passes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What an assigned resource needs to teach: the margin from which the locator calls a block proven, and enough triangles to be
+ * no accident. */
+#define TEACHING_MARGIN    6.0
+#define TEACHING_TRIANGLES 8u
+
+/* ---- who teaches ------------------------------------------------------------------------------------------- */
+
+struct claim {
+    uint64_t start, end;
+    uint32_t resource;
+};
+
+static int compare_claims(const void *a, const void *b)
+{
+    const struct claim *x = a, *y = b;
+    if (x->start != y->start)
+        return x->start < y->start ? -1 : 1;
+    if (x->end != y->end)
+        return x->end < y->end ? -1 : 1;
+    return (x->resource > y->resource) - (x->resource < y->resource);
+}
+
+/* Marks the located resources of a container whose blocks no other one's overlap. */
+static void mark_alone(struct passes *passes, const struct pass_container *container, struct claim *claims)
+{
+    size_t count = 0;
+    for (uint32_t i = 0; i < container->count; i++) {
+        struct pass_resource *r = &passes->resources[container->first + i];
+        r->alone = r->record && pass_is_located(r) && r->now.chosen != RESOLVED_NONE;
+        if (r->alone)
+            claims[count++] = (struct claim){pass_block_start(r, r->now.chosen), pass_block_end(r, r->now.chosen),
+                                             container->first + i};
+    }
+    if (count)
+        qsort(claims, count, sizeof *claims, compare_claims);
+    size_t furthest = 0; /* the claim that reaches furthest of those before */
+    for (size_t i = 1; i < count; i++) {
+        if (claims[i].start < claims[furthest].end)
+            passes->resources[claims[i].resource].alone = passes->resources[claims[furthest].resource].alone = false;
+        if (claims[i].end > claims[furthest].end)
+            furthest = i;
+    }
+}
+
+/* Whether no other bytes of this container were a place worth having, and these are perfect. */
+static bool is_without_rival(const struct pass_resource *r)
+{
+    const struct resource *resource = &r->record->resource;
+    const struct anchor_evidence *e = &resource->candidates[r->now.chosen].evidence;
+    for (uint32_t c = 0; c < resource->candidate_count; c++)
+        if (resource->candidates[c].score > PASS_SCORE_LEAST &&
+            !pass_same_bytes(&r->record->candidate_hashes[c], &r->record->candidate_hashes[r->now.chosen]))
+            return false;
+    return r->was == RESOURCE_ASSIGNED && !r->now.change_count && r->now.margin >= TEACHING_MARGIN &&
+           !resource->candidates_dropped && !e->short_of_top && !e->unreferenced && !e->nonsense &&
+           e->triangles >= TEACHING_TRIANGLES && e->normals == e->vertices && e->unit == e->normals && e->run_start > 0 &&
+           e->run_end > 0;
+}
+
+static bool may_teach(const struct passes *passes, const struct pass_resource *r)
+{
+    const struct pass_container *container = &passes->containers[r->container];
+    bool sound = container->status == CONTAINER_READ || container->reason == CONTAINER_BAD_DIRECTORY;
+    return pass_is_located(r) && r->alone && sound && !(r->now.flags & FLAG_BIT(FLAG_NON_FINITE)) &&
+           !hash_is_zero(&r->now.geometry) && (r->now.status == RESOURCE_PROVEN || is_without_rival(r));
+}
+
+/* Whether a resource may learn from that teacher: it must be less sure. */
+static bool may_learn(const struct pass_resource *r, const struct pass_resource *teacher)
+{
+    bool open = r->now.status == RESOURCE_AMBIGUOUS || r->now.status == RESOURCE_DECLINED;
+    return !r->now.captured && (open || (r->now.status == RESOURCE_ASSIGNED && teacher->now.status == RESOURCE_PROVEN));
+}
+
+/* ---- groups: one name, one form ---------------------------------------------------------------------------- */
+
+static bool is_member(const struct passes *passes, const struct pass_resource *r)
+{
+    (void)passes;
+    return r->record && r->name[0] && r->record->resource.marker_count && r->record->resource.candidate_count;
+}
+
+static int compare_names(const struct pass_resource *a, const struct pass_resource *b)
+{
+    int order = strcmp(a->name, b->name);
+    return order ? order : memcmp(a->form.bytes, b->form.bytes, HASH_SIZE);
+}
+
+static bool proof_units(struct passes *passes, size_t *count, struct error *err)
+{
+    struct claim *claims = malloc((passes->resource_count + 1) * sizeof *claims);
+    if (!claims)
+        return passes_out_of_memory(err);
+    for (size_t i = 0; i < passes->container_count; i++)
+        mark_alone(passes, &passes->containers[i], claims);
+    free(claims);
+    buffer_clear(&passes->proposals);
+    if (!passes_group(passes, is_member, compare_names, err))
+        return false;
+    *count = passes->group_count;
+    return true;
+}
+
+/* ---- what is learned --------------------------------------------------------------------------------------- */
+
+/* Bytes that are proven for the name. */
+struct lesson {
+    struct candidate_hashes bytes;
+    uint32_t teacher;
+    bool proven;
+};
+
+struct proposal {
+    uint32_t learner, candidate, teacher;
+};
+
+struct proposals {
+    size_t count;
+    struct proposal *list;
+};
+
+static int compare_lessons(const void *a, const void *b)
+{
+    const struct lesson *x = a, *y = b;
+    int order = memcmp(x->bytes.index_bytes.bytes, y->bytes.index_bytes.bytes, HASH_SIZE);
+    if (order == 0)
+        order = memcmp(x->bytes.vertex_bytes.bytes, y->bytes.vertex_bytes.bytes, HASH_SIZE);
+    return order;
+}
+
+/* Of those who teach the same, a proven one first. */
+static int compare_lessons_by_teacher(const void *a, const void *b)
+{
+    const struct lesson *x = a, *y = b;
+    int order = compare_lessons(a, b);
+    if (order == 0)
+        order = y->proven - x->proven;
+    return order ? order : (x->teacher > y->teacher) - (x->teacher < y->teacher);
+}
+
+static size_t gather_lessons(const struct passes *passes, const uint32_t *members, size_t count, struct lesson *lessons)
+{
+    size_t met = 0, kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct pass_resource *r = &passes->resources[members[i]];
+        if (may_teach(passes, r))
+            lessons[met++] = (struct lesson){r->record->candidate_hashes[r->now.chosen], members[i],
+                                              r->now.status == RESOURCE_PROVEN};
+    }
+    if (met)
+        qsort(lessons, met, sizeof *lessons, compare_lessons_by_teacher);
+    for (size_t i = 0; i < met; i++)
+        if (kept == 0 || compare_lessons(&lessons[kept - 1], &lessons[i]) != 0)
+            lessons[kept++] = lessons[i];
+    return kept;
+}
+
+/* The candidate whose bytes are proven. Of several places with the same bytes the best: they are no different answer. False
+ * when there is none, or places of different bytes are proven. */
+static bool learn(const struct pass_resource *r, const struct lesson *lessons, size_t count, struct proposal *out)
+{
+    const struct lesson *learned = NULL;
+    for (uint32_t c = 0; c < r->record->resource.candidate_count; c++) {
+        const struct lesson wanted = {.bytes = r->record->candidate_hashes[c]};
+        const struct lesson *found = bsearch(&wanted, lessons, count, sizeof wanted, compare_lessons);
+        if (found && learned && found != learned)
+            return false;
+        if (found && !learned) {
+            learned = found;
+            out->candidate = c;
+            out->teacher = found->teacher;
+        }
+    }
+    return learned != NULL;
+}
+
+static bool proof_run(const struct passes *passes, size_t unit, int thread, void **result, struct error *err)
+{
+    const uint32_t *members = passes->groups + passes->group_starts[unit];
+    size_t count = passes->group_starts[unit + 1] - passes->group_starts[unit];
+    struct arena *arena = &passes->threads[thread].arena;
+    if (count < 2)
+        return true;
+    struct lesson *lessons = arena_array(arena, count, sizeof *lessons);
+    struct proposals *out = arena_alloc(arena, sizeof *out);
+    if (!lessons || !out || !(out->list = arena_array(arena, count, sizeof *out->list)))
+        return passes_out_of_memory(err);
+    size_t lesson_count = gather_lessons(passes, members, count, lessons);
+    for (size_t i = 0; i < count && lesson_count; i++) {
+        const struct pass_resource *r = &passes->resources[members[i]];
+        struct proposal proposal = {.learner = members[i]};
+        if (learn(r, lessons, lesson_count, &proposal) && may_learn(r, &passes->resources[proposal.teacher]))
+            out->list[out->count++] = proposal;
+    }
+    *result = out->count ? out : NULL;
+    return true;
+}
+
+static bool proof_commit(struct passes *passes, size_t unit, void *result, struct error *err)
+{
+    const struct proposals *proposals = result;
+    (void)unit;
+    buffer_append(&passes->proposals, proposals->list, proposals->count * sizeof *proposals->list);
+    return !passes->proposals.failed || passes_out_of_memory(err);
+}
+
+/* ---- what contradicts it ----------------------------------------------------------------------------------- */
+
+/* Another resource that has, or is about to have, a block the proposal overlaps; NULL when none has. Equal names may share
+ * one block. */
+static const struct pass_resource *find_holder(const struct passes *passes, const uint32_t *proposed,
+                                               const struct proposal *proposal)
+{
+    const struct pass_resource *r = &passes->resources[proposal->learner];
+    const struct pass_container *container = &passes->containers[r->container];
+    const struct proposal *all = (const struct proposal *)passes->proposals.data;
+    for (uint32_t i = container->first; i < container->first + container->count; i++) {
+        const struct pass_resource *other = &passes->resources[i];
+        bool same, held = other->now.status == RESOURCE_PROVEN && other->now.chosen != RESOLVED_NONE;
+        uint32_t place = proposed[i] ? all[proposed[i] - 1].candidate : other->now.chosen;
+        if (other == r || (!held && !proposed[i]) ||
+            !pass_blocks_overlap(r, proposal->candidate, other, place, &same))
+            continue;
+        if (!same || strcmp(r->name, other->name) != 0)
+            return other;
+    }
+    return NULL;
+}
+
+static bool decide(struct passes *passes, const struct proposal *proposal, const struct pass_resource *holder,
+                   struct error *err)
+{
+    struct pass_resource *r = &passes->resources[proposal->learner];
+    const struct pass_resource *teacher = &passes->resources[proposal->teacher];
+    struct hash geometry = pass_geometry_of(passes, r, proposal->candidate);
+    uint32_t sides[2] = {proposal->learner, proposal->teacher};
+    char subject[128], hex[HASH_HEX];
+    snprintf(subject, sizeof subject, "%.100s#%u", r->name, r->key.index);
+    if (holder)
+        return passes_find(passes, FINDING_CONTESTED_PROOF, &r->key.container, subject, sides, 2, err,
+                           "the bytes proven for this name elsewhere are those of %.100s here", holder->name);
+    if (hash_is_zero(&geometry))
+        return passes_find(passes, FINDING_PROOF_NOT_STORED, &r->key.container, subject, sides, 2, err,
+                           "its place is proven by equal bytes elsewhere, but was never decoded for its draws");
+    hash_format(&teacher->key.container, hex);
+    r->now.taught = true;
+    return passes_change(passes, r, teacher->now.status, proposal->candidate, teacher->now.margin, err,
+                         "the same bytes are %s for this name in container %s, entry %u",
+                         resource_status_word(teacher->now.status), hex, teacher->key.index);
+}
+
+static bool proof_finish(struct passes *passes, struct error *err)
+{
+    const struct proposal *all = (const struct proposal *)passes->proposals.data;
+    size_t count = passes->proposals.size / sizeof *all;
+    uint32_t *proposed = calloc(passes->resource_count + 1, sizeof *proposed); /* number of the proposal + 1 */
+    const struct pass_resource **holders = calloc(count + 1, sizeof *holders);
+    bool ok = (proposed && holders) || passes_out_of_memory(err);
+    for (size_t i = 0; ok && i < count; i++)
+        proposed[all[i].learner] = (uint32_t)i + 1;
+    for (size_t i = 0; ok && i < count; i++)
+        holders[i] = find_holder(passes, proposed, &all[i]);
+    for (size_t i = 0; ok && i < count; i++)
+        ok = decide(passes, &all[i], holders[i], err);
+    free(proposed);
+    free(holders);
+    return ok;
+}
+
+const struct stage pass_proof = {.name = "proof",
+                                 .version = 1,
+                                 .units = proof_units,
+                                 .run = proof_run,
+                                 .commit = proof_commit,
+                                 .finish = proof_finish};
