@@ -139,6 +139,12 @@ quick: deps
 	$(MAKE) -j$(JOBS) config=release all
 	tests/run --release build/release --quick
 
+# What takes longer: the same truths at the scale of the studied disc, for three seeds.
+.PHONY: check-full
+check-full: test-deps
+	$(MAKE) -j$(JOBS) config=release all
+	ANCHORAGE_SCALE=1 ANCHORAGE_SEEDS="1 2 3" tests/run --release build/release --only located --only resolve
+
 # ---- the demonstration -------------------------------------------------------------------------------------
 
 DEMO := build/demo
@@ -185,6 +191,8 @@ help:
 	@echo "make demo        install what is missing, build, decode a small corpus, show the result"
 	@echo "make check       install what tests need, build, run every test (release and sanitizers)"
 	@echo "make quick       the fast tests, under a minute"
+	@echo "make check-full  location and global passes at disc scale, three seeds"
+	@echo "make fuzz        every harness for FUZZ_S seconds"
 	@echo "make             build $(PROGRAM)"
 	@echo "make bench       measure, beside the machine's limit"
 	@echo "make install     into PREFIX=$(PREFIX)"
@@ -214,7 +222,8 @@ endif
 $(FUZZERS): $(BUILD)/tests/fuzz/%: $(BUILD)/tests/fuzz/%.o $(call objects,$(FUZZ_SUPPORT) $(TEST_SUPPORT)) \
             $(filter %.o,$(FUZZ_DRIVER)) $(LIBRARY)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(OPENMP) -o $@ $(filter %.o %.a,$^) $(filter -%,$(FUZZ_DRIVER)) -lcmocka \
+	$(say) LD $@
+	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(OPENMP) -o $@ $(filter %.o %.a,$^) $(filter -%,$(FUZZ_DRIVER)) -lcmocka \
 	    $(PKG_LIBS) -lm
 
 -include $(patsubst %.c,$(BUILD)/%.d,$(FUZZ_SUPPORT) tests/fuzz/standalone.c)
@@ -223,8 +232,8 @@ $(FUZZERS): $(BUILD)/tests/fuzz/%: $(BUILD)/tests/fuzz/%.o $(call objects,$(FUZZ
 fuzzers: $(FUZZERS)
 
 fuzz: test-deps
-	$(MAKE) config=fuzz BUILD=$(if $(filter fuzz,$(config)),$(BUILD),build/fuzz) fuzzers
-	tests/fuzz/run_fuzz.sh $(if $(filter fuzz,$(config)),$(BUILD),build/fuzz) $(FUZZ_S) $(FUZZ)
+	@$(MAKE) --no-print-directory config=fuzz BUILD=$(if $(filter fuzz,$(config)),$(BUILD),build/fuzz) fuzzers
+	@tests/fuzz/run_fuzz.sh $(if $(filter fuzz,$(config)),$(BUILD),build/fuzz) $(FUZZ_S) $(FUZZ)
 
 fuzz-corpus: $(FUZZERS)
-	tests/fuzz/run_corpus.sh $(BUILD)
+	@tests/fuzz/run_corpus.sh $(BUILD)

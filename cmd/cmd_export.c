@@ -24,8 +24,8 @@ static const struct command command = {
             FILTER_OPTIONS(0),
             [OPT_FORMAT] = {"format", 0, "glb|obj|ply", "what to write, for a folder or stdout (default: glb)"},
             [OPT_STORE] = {"store", 's', "STORE", "take resources from this store"},
-            [OPT_PHYSICAL] = {"physical", 0, NULL, "of mirrored twins the bytes at their own place, not what is drawn"},
             [OPT_OUTPUT] = {"output", 'o', "FILE|DIR/", "where to write; '-' is stdout"},
+            [OPT_PHYSICAL] = {"physical", 0, NULL, "of mirrored twins the bytes at their own place, not what is drawn"},
             {0},
         },
 };
@@ -298,6 +298,8 @@ static int parse_options(int argc, char **argv, struct job *job)
         return usage_error(&command, "-o FILE or -o DIR/ is missing");
     if (optind == argc && !job->filtered)
         return usage_error(&command, "there is no ADDRESS and no filter");
+    if (job->physical && !job->store_path)
+        return usage_error(&command, "--physical: twins are known in a store only; -s STORE is missing");
     if (job->filtered && !job->store_path)
         return usage_error(&command, "filters select from a store; -s STORE is missing");
     return EXIT_DONE;

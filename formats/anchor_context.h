@@ -22,6 +22,8 @@ struct anchor_subject {
     struct anchor_item item; /* choices parallel to candidates */
     bool sure;               /* what was chosen may teach */
     bool only_near;          /* without locality something else, or nothing clear, would have been chosen */
+    bool shared;             /* another resource has the chosen block too */
+    bool shared_by_size;     /* and the stored size of one of those is the block's */
 };
 
 /* Learns from the sure subjects where the stored size is, and sets size_match and size_odds of every

@@ -556,6 +556,11 @@ double anchor_score(const struct anchor_evidence *e, double places)
     return score + (double)e->size_odds + (double)e->locality;
 }
 
+bool anchor_list_begins(const struct anchor_evidence *e)
+{
+    return e->index_start > 0 && e->vertices <= LIST_LIMIT;
+}
+
 bool anchor_is_exact(const struct anchor_evidence *e)
 {
     return !e->short_of_top && !e->unreferenced && !e->nonsense && e->vertices >= 12 && e->triangles >= 8 &&

@@ -83,6 +83,10 @@ bool anchor_is_sound(const struct anchor_evidence *evidence);
  * places that do not overlap it says nothing, and is no part of the score. */
 double anchor_quality(const struct anchor_evidence *evidence);
 
+/* Whether the indices certainly begin a list: in front of them are words that no list of so few vertices holds,
+ * or zeros. */
+bool anchor_list_begins(const struct anchor_evidence *evidence);
+
 /* Whether nothing is left to be desired: every index in range, all vertices named, all normals unit, both
  * ends clean, enough of everything to be no accident. */
 bool anchor_is_exact(const struct anchor_evidence *evidence);

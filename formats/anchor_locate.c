@@ -259,6 +259,49 @@ static bool mark_only_near(struct locate *l)
     return true;
 }
 
+/* A chosen block, and whose it is. */
+struct owner {
+    uint64_t start, end;
+    struct anchor_subject *subject;
+};
+
+static int owner_order(const void *left, const void *right)
+{
+    const struct owner *a = left, *b = right;
+    if (a->start != b->start)
+        return a->start < b->start ? -1 : 1;
+    return a->end < b->end ? -1 : a->end > b->end;
+}
+
+/* Marks what several resources have. */
+static bool mark_shared(struct locate *l)
+{
+    struct owner *owners = arena_array(l->arena, l->count, sizeof *owners);
+    size_t count = 0;
+    if (!owners)
+        return false;
+    for (size_t i = 0; i < l->count; i++) {
+        struct anchor_subject *s = &l->subjects[i];
+        if (s->item.chosen < 0)
+            continue;
+        const struct anchor_choice *chosen = &s->item.choices[s->item.chosen];
+        owners[count++] = (struct owner){chosen->start, chosen->end, s};
+    }
+    qsort(owners, count, sizeof *owners, owner_order);
+    for (size_t i = 0, end; i < count; i = end) {
+        bool by_size = false;
+        for (end = i; end < count && owner_order(&owners[i], &owners[end]) == 0; end++) {
+            const struct anchor_subject *s = owners[end].subject;
+            by_size |= s->candidates[s->item.chosen].evidence.size_match > 0;
+        }
+        for (size_t k = i; k < end; k++) {
+            owners[k].subject->shared = end - i > 1;
+            owners[k].subject->shared_by_size = end - i > 1 && by_size;
+        }
+    }
+    return true;
+}
+
 /* Assigns, learns from what is sure, and assigns again, until what is sure stays the same. */
 static bool decide(struct locate *l)
 {
@@ -268,7 +311,7 @@ static bool decide(struct locate *l)
         if (!anchor_apply_sizes(l->subjects, l->count, l->arena) ||
             !anchor_apply_locality(l->subjects, l->count, l->arena) || !assign_with(l, true))
             return false;
-    return mark_only_near(l);
+    return mark_only_near(l) && mark_shared(l);
 }
 
 /* ---- outcomes
@@ -334,23 +377,38 @@ static bool only_nearer(const struct anchor_subject *s)
     return false;
 }
 
+/* Whether its vertices are a run of unit normals of exactly that length, which a stretch of another's never
+ * is. */
+static bool is_whole_run(const struct anchor_evidence *e)
+{
+    return e->normals >= 32 && e->unit == e->normals && e->run_start > 0 && e->run_end > 0;
+}
+
+/* Whether what context says makes the chosen place doubtful, as good as it looks. A block that was cut off, or
+ * that is absent, leaves another one of equal counts as the only place, and the margin shows nothing of it. */
+static bool is_doubtful(const struct locate *l, const struct anchor_subject *s)
+{
+    const struct anchor_evidence *e = &s->candidates[s->item.chosen].evidence;
+    bool far = (double)e->locality <= LOCALITY_FAR, near = (double)e->locality >= LOCALITY_NEAR;
+    if (e->size_match > 0)
+        return false;
+    if (l->in->truncated && (far || s->shared))
+        return true;
+    return e->size_match < 0 && (far || s->shared_by_size || (l->in->truncated && !near));
+}
+
 /* What may be claimed of the chosen place. */
 static enum resource_status status_of(const struct locate *l, const struct anchor_subject *s)
 {
     const struct anchor_evidence *e = &s->candidates[s->item.chosen].evidence;
     double margin = s->item.margin;
-    /* A window that is not exact may be a stretch of another's indices, unless its vertices are a whole run.
-     */
-    bool whole_run = e->normals >= 32 && e->unit == e->normals && e->run_start > 0 && e->run_end > 0;
-    bool relaxed = e->short_of_top || (e->unreferenced && !whole_run);
-    if (margin < ANCHOR_MARGIN || l->found[s->group].exhausted ||
-        (l->found[s->group].skipped && (e->short_of_top || e->unreferenced)))
+    bool imperfect = e->short_of_top || e->unreferenced;
+    /* Imperfect indices may be a stretch of another's list, unless they begin where the list does and are
+     * followed by a whole run. */
+    bool relaxed = imperfect && !(is_whole_run(e) && anchor_list_begins(e));
+    if (margin < ANCHOR_MARGIN || l->found[s->group].exhausted || (l->found[s->group].skipped && imperfect))
         return RESOURCE_AMBIGUOUS;
-    /* A block that was cut off, or is absent, leaves whatever looks like it: what context speaks against is
-     * not claimed. */
-    if (e->size_match < 0 && (l->in->truncated || (double)e->locality <= LOCALITY_FAR))
-        return RESOURCE_AMBIGUOUS;
-    if ((s->only_near && only_nearer(s)) || (relaxed && e->size_match < 0))
+    if (is_doubtful(l, s) || (s->only_near && only_nearer(s)) || (relaxed && e->size_match < 0))
         return RESOURCE_AMBIGUOUS;
     bool sole = true;
     for (uint32_t i = 0; i < s->count; i++)

@@ -105,7 +105,7 @@ __attribute__((target("avx2,f16c"))) static void scan_avx2(const uint8_t *data, 
 {
     for (size_t b = 0; b < blocks; b++, data += ANCHOR_BLOCK) {
         __m256i low, high;
-        _mm_prefetch((const char *)data + 1024, _MM_HINT_T0);
+        _mm_prefetch((const char *)data + ANCHOR_PREFETCH, _MM_HINT_T0);
         unsigned bits = unit_avx2(data, &low);
         bits |= unit_avx2(data + 32, &high) << 8;
         unit[b] = (uint16_t)bits;
@@ -123,7 +123,7 @@ scan_avx512(const uint8_t *data, size_t blocks, uint16_t *unit, uint16_t *small,
     const __m512i gather = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
     const __m512 low = _mm512_set1_ps(UNIT_LOW), high = _mm512_set1_ps(UNIT_HIGH);
     for (size_t b = 0; b < blocks; b++, data += ANCHOR_BLOCK) {
-        _mm_prefetch((const char *)data + 1024, _MM_HINT_T0);
+        _mm_prefetch((const char *)data + ANCHOR_PREFETCH, _MM_HINT_T0);
         __m512i raw = _mm512_loadu_si512(data);
         __m512i here = _mm512_permutexvar_epi64(gather, _mm512_shuffle_epi8(raw, shuffle));
         __m512i next =
@@ -214,14 +214,11 @@ static void scan_open(struct scan *scan, size_t end)
     scan->block = end > scan->block ? end : scan->block;
 }
 
-/* Describes the blocks before `end` as walled off. */
+/* Describes the blocks before `end` as walled off. None of their bits is set: the arena gave zeros. */
 static void scan_walled(struct scan *scan, size_t end)
 {
-    for (; scan->block < end; scan->block++) {
-        scan->map->unit[scan->block] = 0;
-        scan->map->small[scan->block] = 0;
+    for (; scan->block < end; scan->block++)
         scan->map->top[scan->block] = 0xFFFF;
-    }
 }
 
 /* Describes one block that the section's end or a wall cuts, from a copy with 0xFF in place of what is not to

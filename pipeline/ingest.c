@@ -490,12 +490,15 @@ static void commit_batch(struct ingest *ingest)
 
 /* ---- the steps ---------------------------------------------------------------------------------------------- */
 
-static void batch_clear(struct batch *batch, int workers)
+static void batch_clear(struct batch *batch, int workers, bool last)
 {
-    for (int i = 0; batch->shares && i < workers; i++) {
+    for (int i = 0; i < workers; i++) {
         struct share *share = &batch->shares[i];
-        if (share->log)
-            store_log_clear(share->log);
+        store_log_clear(share->log);
+        if (last) { /* nothing more will come, and the last commit touches the most pages */
+            store_log_free(share->log);
+            share->log = NULL;
+        }
         buffer_clear(&share->ends);
         buffer_clear(&share->notes);
         arena_reset(&share->memory);
@@ -560,7 +563,7 @@ static bool step(struct ingest *ingest, struct error *err)
     if (ingest->options->progress)
         ingest->options->progress(&ingest->progress, ingest->options->ctx);
     struct batch *committed = ingest->committing;
-    batch_clear(committed, ingest->worker_count);
+    batch_clear(committed, ingest->worker_count, ingest->filling->last);
     committed->last = ingest->filling->last;
     ingest->committing = ingest->filling;
     ingest->filling = committed;

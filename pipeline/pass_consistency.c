@@ -1,8 +1,9 @@
 /* pass_consistency.c - every name that occurs in two containers or more: is it the same thing there?
  *
- * Same geometry everywhere: `same`. Other geometry at equal counts: `inconsistent`, which is either a variant that somebody
- * made with care or a mistake of this program. Other geometry, all of other counts: `variant`. Located in one container at
- * most: `undecided`. Twins are compared by what they are drawn from. All sides are listed, decided or not.
+ * The same bytes everywhere: `same`. Other bytes at equal counts: `inconsistent`, which is either a variant that somebody
+ * made with care or a mistake of this program. Other bytes, all of other counts: `variant`. Located in one container at
+ * most: `undecided`. Located geometry is compared by its index and vertex bytes, since draws may cut the same bytes
+ * differently; addressed geometry by its hash; twins by what they are drawn from. All sides are listed, decided or not.
  */
 #include "pipeline/passes.h"
 
@@ -38,14 +39,33 @@ struct verdict {
 /* What a located resource is drawn as. */
 struct drawn {
     uint32_t vertices, triangles;
-    struct hash geometry;
+    struct hash content;
     bool mirrored;
 };
 
-static struct drawn drawn_of(const struct pass_resource *r)
+static struct hash content_of(const struct pass_resource *r)
+{
+    if (!r->record || r->now.chosen == RESOLVED_NONE)
+        return r->now.geometry;
+    const struct candidate_hashes *hashes = &r->record->candidate_hashes[r->now.chosen];
+    const struct hash words[2] = {hashes->index_bytes, hashes->vertex_bytes};
+    return hash_bytes(words, sizeof words);
+}
+
+static const struct pass_resource *twin_of(const struct passes *passes, const struct pass_resource *r)
+{
+    const struct pass_container *container = &passes->containers[r->container];
+    for (uint32_t i = container->first; i < container->first + container->count; i++)
+        if (passes->resources[i].key.index == r->now.canonical.twin)
+            return &passes->resources[i];
+    return r;
+}
+
+static struct drawn drawn_of(const struct passes *passes, const struct pass_resource *r)
 {
     bool twin = r->now.canonical.basis != CANONICAL_NONE;
-    return (struct drawn){r->vertices, r->triangles, twin ? r->now.canonical.geometry : r->now.geometry,
+    bool own = !twin || hash_equal(&r->now.canonical.geometry, &r->now.geometry);
+    return (struct drawn){r->vertices, r->triangles, content_of(own ? r : twin_of(passes, r)),
                           twin && r->now.canonical.mirrored};
 }
 
@@ -61,7 +81,7 @@ static int compare_drawn(const void *left, const void *right)
     const struct drawn *a = left, *b = right;
     int order = compare_counts(a, b);
     if (order == 0)
-        order = memcmp(a->geometry.bytes, b->geometry.bytes, HASH_SIZE);
+        order = memcmp(a->content.bytes, b->content.bytes, HASH_SIZE);
     return order ? order : a->mirrored - b->mirrored;
 }
 
@@ -89,7 +109,7 @@ static bool consistency_run(const struct passes *passes, size_t unit, int thread
             continue;
         out->containers += r->container != last;
         last = r->container;
-        drawn[met++] = drawn_of(r);
+        drawn[met++] = drawn_of(passes, r);
     }
     if (met)
         qsort(drawn, met, sizeof *drawn, compare_drawn);
@@ -117,7 +137,7 @@ static bool consistency_commit(struct passes *passes, size_t unit, void *result,
     char subject[512]; /* a name of two formats is two findings */
     snprintf(subject, sizeof subject, "%.450s (%s)", first->name, format_word(first->format));
     return passes_find(passes, verdict->kind, NULL, subject, members, count, err,
-                       "%zu resources, decided in %u containers: %u different geometries", count, verdict->containers,
+                       "%zu resources, decided in %u containers: %u different contents", count, verdict->containers,
                        verdict->contents);
 }
 

@@ -57,15 +57,26 @@ static int compare_texts(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+/* A string was taken out of a descriptor up to a few bytes too early: its length is not known to be stored. */
+#define STRING_SLACK 4u
+
+static bool has_texture(const struct pass_container *container, const char *name)
+{
+    for (unsigned skip = 0; skip <= STRING_SLACK && name[skip] && container->texture_count; skip++) {
+        const char *wanted = name + skip;
+        if (bsearch(&wanted, container->textures, container->texture_count, sizeof wanted, compare_texts))
+            return true;
+    }
+    return false;
+}
+
 static bool look_for_textures(const struct passes *passes, uint32_t number, struct missings *out, struct arena *arena)
 {
     const struct pass_resource *r = &passes->resources[number];
     const struct pass_container *container = &passes->containers[r->container];
     for (uint32_t i = 0; i < r->record->resource.node_count; i++) {
         const char *name = r->record->resource.nodes[i];
-        if (!name || !is_texture_name(name) ||
-            (container->texture_count && bsearch(&name, container->textures, container->texture_count, sizeof name,
-                                                 compare_texts)))
+        if (!name || !is_texture_name(name) || has_texture(container, name))
             continue;
         if (!add(out, arena, &(struct missing){FINDING_MISSING_TEXTURE, name, r->container, number}))
             return false;

@@ -14,6 +14,7 @@
 
 #include "formats/anchor_context.h"
 #include "formats/anchor_locate.h"
+#include "pipeline/nearness.h"
 
 /* Score of a place that is proven, beyond any other: what overlaps it is out. */
 #define PROVEN_SCORE 1000.0
@@ -21,6 +22,9 @@
 #define NEAR  1.0
 #define FAR   (-2.2)
 #define APART 4.5
+/* And so many sure anchors lie between the two: places side by side are one neighbourhood, however finely a container's
+ * order has taught to measure. */
+#define BETWEEN 4
 
 static bool neighbour_units(struct passes *passes, size_t *count, struct error *err)
 {
@@ -58,6 +62,8 @@ struct again {
     uint32_t *numbers;               /* of the subjects' resources */
     struct anchor_subject *subjects; /* in the directory's order */
     struct anchor_item *plain;       /* decided without nearness */
+    int64_t *sure;                   /* places of what teaches, ascending */
+    size_t sure_count;
     struct claim *claims;            /* of what is proven, by start */
     size_t claim_count;
 };
@@ -206,6 +212,39 @@ static void mark_sure(struct again *a)
     }
 }
 
+static int compare_places(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Learns what nearness is worth here, and sets it for every candidate. */
+static bool apply_nearness(struct again *a)
+{
+    struct nearness nearness;
+    int64_t *anchors = arena_array(a->arena, a->count, sizeof *anchors);
+    if (!anchors)
+        return false;
+    for (size_t i = 0; i < a->count; i++) {
+        const struct anchor_subject *s = &a->subjects[i];
+        anchors[i] = s->sure ? (int64_t)s->candidates[s->item.chosen].buffers[0].index_offset : -1;
+    }
+    a->sure = arena_array(a->arena, a->count, sizeof *a->sure);
+    if (!a->sure || !nearness_learn(anchors, a->count, a->arena, &nearness))
+        return false;
+    for (size_t i = 0; i < a->count; i++)
+        if (anchors[i] >= 0)
+            a->sure[a->sure_count++] = anchors[i];
+    qsort(a->sure, a->sure_count, sizeof *a->sure, compare_places);
+    for (size_t i = 0; i < a->count; i++)
+        for (uint32_t c = 0; c < a->subjects[i].count; c++) {
+            struct candidate *candidate = &a->subjects[i].candidates[c];
+            candidate->evidence.locality = (float)nearness_odds(&nearness, anchors, a->count, i,
+                                                                (int64_t)candidate->buffers[0].index_offset);
+        }
+    return true;
+}
+
 /* Decides without nearness, learns what it is worth, and decides with it. */
 static bool decide_again(struct again *a)
 {
@@ -219,7 +258,7 @@ static bool decide_again(struct again *a)
         a->subjects[i].item.exact = a->plain[i].exact;
     }
     mark_sure(a);
-    if (!anchor_apply_locality(a->subjects, a->count, a->arena) || !assign(a, items, true))
+    if (!apply_nearness(a) || !assign(a, items, true))
         return false;
     for (size_t i = 0; i < a->count; i++)
         a->subjects[i].item = items[i];
@@ -228,8 +267,28 @@ static bool decide_again(struct again *a)
 
 /* ---- what may be claimed ----------------------------------------------------------------------------------- */
 
-/* Whether nearness alone puts a place ahead of another one, and not by a clear case. `near` gives a candidate's odds. */
-static bool only_nearer(const struct anchor_subject *s, uint32_t chosen)
+/* How many sure anchors lie in front of a place. */
+static size_t rank_of(const struct again *a, uint64_t place)
+{
+    size_t low = 0, high = a->sure_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if ((uint64_t)a->sure[middle] < place)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static bool is_side_by_side(const struct again *a, const struct anchor_choice *x, const struct anchor_choice *y)
+{
+    size_t first = rank_of(a, x->start), second = rank_of(a, y->start);
+    return (first > second ? first - second : second - first) < BETWEEN;
+}
+
+/* Whether nearness alone puts a place ahead of another one, and not by a clear case. */
+static bool only_nearer(const struct again *a, const struct anchor_subject *s, uint32_t chosen)
 {
     double mine = s->item.choices[chosen].score, near = (double)s->candidates[chosen].evidence.locality;
     for (uint32_t c = 0; c < s->count; c++) {
@@ -237,7 +296,8 @@ static bool only_nearer(const struct anchor_subject *s, uint32_t chosen)
         if (s->item.choices[c].content == s->item.choices[chosen].content ||
             (mine - near) - (s->item.choices[c].score - far) >= ANCHOR_MARGIN)
             continue;
-        if (near < NEAR || (far > FAR && near - far < APART))
+        if (near < NEAR || (far > FAR && near - far < APART) ||
+            is_side_by_side(a, &s->item.choices[chosen], &s->item.choices[c]))
             return true;
     }
     return false;
@@ -281,7 +341,7 @@ static bool settle_ambiguous(const struct again *a, size_t i, struct decision *o
         return false;
     struct hash geometry = pass_geometry_of(a->passes, r, (uint32_t)chosen);
     bool plain = a->plain[i].chosen == chosen && a->plain[i].exact && a->plain[i].margin >= ANCHOR_MARGIN;
-    if (hash_is_zero(&geometry) || (!plain && only_nearer(s, (uint32_t)chosen)))
+    if (hash_is_zero(&geometry) || (!plain && only_nearer(a, s, (uint32_t)chosen)))
         return false;
     *out = (struct decision){a->numbers[i], (uint32_t)chosen, RESOURCE_ASSIGNED, s->item.margin, ""};
     snprintf(out->why, sizeof out->why, "%s",

@@ -252,7 +252,9 @@ static uint32_t parts_of(const struct resource_record *record)
     const struct resource *resource = &record->resource;
     if (!resource->parts)
         return 0;
-    return record->part_count || !resource->mesh ? record->part_count : resource->mesh->part_count;
+    if (record->part_count || resource->part_count)
+        return record->part_count ? record->part_count : resource->part_count;
+    return resource->mesh ? resource->mesh->part_count : 0;
 }
 
 static void write_parts(struct buffer *out, const struct resource_record *record)
@@ -287,7 +289,7 @@ static void read_parts(struct reader *r, struct arena *arena, struct resource_re
         parts[i].decal = read_bool(r, "decal");
     }
     record->resource.parts = parts;
-    record->part_count = count;
+    record->part_count = record->resource.part_count = count;
 }
 
 static void write_objects(struct buffer *out, const struct resource *resource)

@@ -75,7 +75,7 @@ struct resource_record {
     struct resource resource; /* mesh is NULL: see geometry. Candidates are a record of their own: as read from a store
                                  candidate_count is 0 until store_get_candidates */
     struct candidate_hashes *candidate_hashes; /* [resource.candidate_count] */
-    uint32_t part_count;  /* elements of resource.parts; a writer may leave it 0 when resource.mesh tells */
+    uint32_t part_count;  /* elements of resource.parts; a writer may leave it 0 when resource.part_count or resource.mesh tells */
     struct hash geometry; /* zero: none */
     uint64_t geometry_bytes; /* length of the canonical serialisation */
 };

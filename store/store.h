@@ -175,7 +175,7 @@ bool store_drop_capture(struct store_txn *txn, const struct capture_record *reco
 struct store_log;
 struct store_log *store_log_new(void);       /* NULL when memory runs out */
 void store_log_free(struct store_log *log);  /* NULL is legal */
-void store_log_clear(struct store_log *log); /* forgets the puts, keeps the memory */
+void store_log_clear(struct store_log *log); /* forgets the puts, keeps the memory; NULL is legal */
 size_t store_log_bytes(const struct store_log *log);
 
 /* As store_put_source, store_put_container, store_put_geometry will do; nothing of the arguments is needed

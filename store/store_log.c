@@ -137,6 +137,28 @@ bool row_container(struct row *row, const struct hash *container, const struct c
 
 /* ---- the log ------------------------------------------------------------------------------------------------ */
 
+static struct log_block *block_new(size_t size)
+{
+    size_t whole = LOG_BLOCK_SIZE;
+    if (size > SIZE_MAX / 2)
+        return NULL;
+    if (size > LOG_ROOM)
+        whole = (sizeof(struct log_block) + size + LOG_BLOCK_SIZE - 1) / LOG_BLOCK_SIZE * LOG_BLOCK_SIZE;
+    struct log_block *block = aligned_alloc(LOG_BLOCK_SIZE, whole);
+    if (!block)
+        return NULL;
+    madvise(block, whole, MADV_HUGEPAGE); /* a wish: without them it is only slower */
+    *block = (struct log_block){.size = whole - sizeof *block};
+    return block;
+}
+
+/* The pages go back at once, whatever malloc keeps: a log is let go when memory is wanted elsewhere. */
+static void block_free(struct log_block *block)
+{
+    madvise(block, sizeof *block + block->size, MADV_DONTNEED);
+    free(block);
+}
+
 struct store_log *store_log_new(void)
 {
     return calloc(1, sizeof(struct store_log));
@@ -148,7 +170,7 @@ void store_log_free(struct store_log *log)
         return;
     while (log->first) {
         struct log_block *next = log->first->next;
-        free(log->first);
+        block_free(log->first);
         log->first = next;
     }
     for (int kind = 0; kind < LOG_KINDS; kind++)
@@ -159,6 +181,8 @@ void store_log_free(struct store_log *log)
 
 void store_log_clear(struct store_log *log)
 {
+    if (!log)
+        return;
     struct log_block **link = &log->first;
     /* Blocks of the usual size serve again; one made for a large value is given back. */
     while (*link) {
@@ -169,7 +193,7 @@ void store_log_clear(struct store_log *log)
             continue;
         }
         *link = block->next;
-        free(block);
+        block_free(block);
     }
     log->current = log->first;
     for (int kind = 0; kind < LOG_KINDS; kind++)
@@ -180,20 +204,6 @@ void store_log_clear(struct store_log *log)
 size_t store_log_bytes(const struct store_log *log)
 {
     return log->bytes;
-}
-
-static struct log_block *block_new(size_t size)
-{
-    size_t whole = LOG_BLOCK_SIZE;
-    if (size > LOG_ROOM)
-        whole = size < SIZE_MAX / 2 ? (sizeof(struct log_block) + size + LOG_BLOCK_SIZE - 1) / LOG_BLOCK_SIZE * LOG_BLOCK_SIZE
-                                    : 0;
-    struct log_block *block = whole ? aligned_alloc(LOG_BLOCK_SIZE, whole) : NULL;
-    if (!block)
-        return NULL;
-    madvise(block, whole, MADV_HUGEPAGE); /* a wish: without them it is only slower */
-    *block = (struct log_block){.size = whole - sizeof *block};
-    return block;
 }
 
 /* Room for a row, aligned for its changes; NULL when memory runs out. */

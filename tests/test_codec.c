@@ -204,11 +204,46 @@ static void unknown_headers_are_refused(void **state)
     }
 }
 
+/* The cheap codec stands in for zstd below CODEC_SMALL, and only there. */
+static void small_models_are_packed(void **state)
+{
+    (void)state;
+    for (uint32_t vertices = 3; vertices < 400; vertices++) {
+        struct arena arena = {0};
+        struct mesh *mesh = mesh_new(&arena, vertices, 2, 1);
+        assert_non_null(mesh);
+        for (uint32_t i = 0; i < vertices * 3; i++)
+            mesh->streams[0].data[i] = (float)i / 128.0f;
+        mesh->streams[0].corner[5] = 2;
+        struct buffer canonical = {0}, encoded = {0}, decoded = {0};
+        struct error err = {0};
+        size_t size = mesh_canonical_size(mesh);
+        mesh_write(mesh, buffer_extend(&canonical, size));
+        assert_true(codec_encode(CODEC_DEFAULT, canonical.data, size, &encoded));
+        assert_int_equal(encoded.data[0], size < CODEC_SMALL ? CODEC_PACKED : CODEC_DEFAULT);
+        assert_true(encoded.size < size);
+        assert_true(codec_decode(encoded.data, encoded.size, &decoded, &err));
+        assert_memory_equal(decoded.data, canonical.data, size);
+        if (size < CODEC_SMALL) { /* a byte too many is no packing */
+            buffer_append(&encoded, "", 1);
+            buffer_clear(&decoded);
+            assert_false(codec_decode(encoded.data, encoded.size, &decoded, &err));
+            assert_int_equal(err.code, ERROR_MALFORMED);
+            assert_int_equal(decoded.size, 0);
+        }
+        buffer_free(&canonical);
+        buffer_free(&encoded);
+        buffer_free(&decoded);
+        arena_free(&arena);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(meshes_round_trip),       cmocka_unit_test(any_bits_round_trip),
         cmocka_unit_test(other_bytes_round_trip),  cmocka_unit_test(meshes_shrink),
+        cmocka_unit_test(small_models_are_packed),
         cmocka_unit_test(truncations_are_refused), cmocka_unit_test(flips_do_no_harm),
         cmocka_unit_test(sizes_are_bounded),       cmocka_unit_test(unknown_headers_are_refused),
     };

@@ -92,7 +92,9 @@ struct pooled {
 struct pool {
     struct pooled *models;
     unsigned count;
-    uint64_t bytes;
+    unsigned share; /* of the corpus, by bytes; percent */
+    uint64_t bytes; /* written so far */
+    uint32_t uses;
 };
 
 static void pool_free(struct pool *pool)
@@ -172,58 +174,69 @@ static void patch_xpr2(struct pooled *model)
     }
 }
 
-/* Keeps a model that can be varied, and frees any other. */
-static void pool_add(struct pool *pool, unsigned room, struct pooled *model)
+/* Keeps a model that can be varied, and frees any other. `models` has room for one more. */
+static void pool_add(struct pool *pool, struct pooled *model)
 {
-    if (model->patch_count == 0 || pool->count == room) {
+    if (model->patch_count == 0) {
         corpus_file_free(&model->file);
         return;
     }
-    pool->bytes += model->file.bytes.size;
     pool->models[pool->count++] = *model;
 }
 
-/* Sound MESHBIN files of every version, of `least`..2 x `least` triangles. */
-static bool pool_meshbins(struct pool *pool, unsigned room, unsigned wanted, uint32_t least, struct rng *rng)
+/* From `least` triangles up to 2^`octaves` times as many, all magnitudes alike. */
+static uint32_t random_size(struct rng *rng, uint32_t least, unsigned octaves)
 {
-    for (unsigned i = 0; pool->count < wanted && i < wanted * 8; i++) {
+    uint32_t size = least << rng_below(rng, octaves);
+    return size + rng_below(rng, size);
+}
+
+/* Sound MESHBIN files of every version. */
+static bool pool_meshbins(struct pool *pool, unsigned wanted, uint32_t least, unsigned octaves, struct rng *rng)
+{
+    pool->models = calloc(wanted, sizeof *pool->models);
+    for (unsigned i = 0; pool->models && pool->count < wanted && i < wanted * 8; i++) {
         struct pooled model = {.ending = "meshbin"};
-        if (!corpus_meshbin(rng, i % corpus_meshbin_kinds(), least + rng_below(rng, least), &model.file))
+        if (!corpus_meshbin(rng, i % corpus_meshbin_kinds(), random_size(rng, least, octaves), &model.file))
             return false;
         if (is_decoded(&model.file))
             patch_meshbin(&model);
-        pool_add(pool, room, &model);
+        pool_add(pool, &model);
     }
-    return true;
+    return pool->count > 0;
 }
 
-static bool pool_bgfs(struct pool *pool, unsigned room, unsigned wanted, struct rng *rng)
+static bool pool_bgfs(struct pool *pool, unsigned wanted, uint32_t least, unsigned octaves, struct rng *rng)
 {
-    for (unsigned i = 0; pool->count < wanted && i < wanted * 8; i++) {
+    pool->models = calloc(wanted, sizeof *pool->models);
+    for (unsigned i = 0; pool->models && pool->count < wanted && i < wanted * 8; i++) {
         struct pooled model = {.ending = "bgf"};
-        if (!corpus_bgf(rng, i % corpus_bgf_kinds(), 400 + rng_below(rng, 4000), &model.file))
+        if (!corpus_bgf(rng, i % corpus_bgf_kinds(), random_size(rng, least, octaves), &model.file))
             return false;
         if (is_decoded(&model.file))
             patch_bgf(&model);
-        pool_add(pool, room, &model);
+        pool_add(pool, &model);
     }
-    return true;
+    return pool->count > 0;
 }
 
-static bool pool_stages(struct pool *pool, unsigned room, unsigned wanted, uint64_t seed)
+/* Containers of a few resources and mostly textures. */
+static bool pool_stages(struct pool *pool, unsigned wanted, uint64_t seed)
 {
-    struct world world = {.seed = seed, .triangles_cap = 3000, .pool = 2, .captures = json_array()};
-    for (unsigned i = 0; pool->count < wanted && i < wanted * 8; i++) {
+    enum { RESOURCES = 3, TEXTURE_BYTES = 4 << 20, TRIANGLES = 1500 };
+    struct world world = {.seed = seed, .triangles_cap = TRIANGLES, .pool = 2, .captures = json_array()};
+    bool ok = true;
+    pool->models = calloc(wanted, sizeof *pool->models);
+    for (unsigned i = 0; ok && pool->models && pool->count < wanted && i < wanted * 8; i++) {
         struct pooled model = {.ending = "xpr"};
-        if (!corpus_stage(&world, i, 40, 3 << 20, &model.file)) {
-            json_decref(world.captures);
-            return false;
+        ok = corpus_stage(&world, i, RESOURCES, TEXTURE_BYTES, &model.file);
+        if (ok) {
+            patch_xpr2(&model);
+            pool_add(pool, &model);
         }
-        patch_xpr2(&model);
-        pool_add(pool, room, &model);
     }
     json_decref(world.captures);
-    return true;
+    return ok && pool->count > 0;
 }
 
 /* Uses a model for the `number`th time: its coordinates get other low bits. */
@@ -236,47 +249,62 @@ static void vary(struct pooled *model, uint32_t number)
     }
 }
 
-static bool add_use(struct tar *tar, struct pooled *model, unsigned number, uint32_t use, struct error *err)
+/* Writes the pool's next model in a form it has not had. */
+static bool add_use(struct tar *tar, struct pool *pool, unsigned number, struct error *err)
 {
     char name[100];
+    struct pooled *model = &pool->models[pool->uses % pool->count];
     snprintf(name, sizeof name, "models/%04u/m%08u.%s", number / 1000 % 10000, number, model->ending);
-    vary(model, use);
+    vary(model, pool->uses++ / pool->count);
+    pool->bytes += model->file.bytes.size;
     return tar_add(tar, name, model->file.bytes.data, model->file.bytes.size, err);
+}
+
+/* The pool that is furthest behind its share. */
+static struct pool *next_pool(struct pool *pools, size_t count)
+{
+    struct pool *next = &pools[0];
+    for (size_t i = 1; i < count; i++)
+        if (pools[i].bytes * next->share < next->bytes * pools[i].share)
+            next = &pools[i];
+    return next;
+}
+
+static bool out_of_memory(struct error *err)
+{
+    return error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory");
 }
 
 /* ---- what benches ask for ---- */
 
 bool corpus_uncompressed(const char *path, uint64_t bytes, uint64_t seed, struct error *err)
 {
-    enum { MESHBINS = 48, BGFS = 96, STAGES = 104 };
+    enum { MESHBINS, BGFS, STAGES, POOLS };
+    struct pool pools[POOLS] = {[MESHBINS] = {.share = 45}, [BGFS] = {.share = 45}, [STAGES] = {.share = 10}};
     struct rng rng = rng_make(seed, 4 << 24);
-    struct pool pool = {.models = calloc(STAGES, sizeof *pool.models)};
     struct tar tar = {0};
-    bool ok = pool.models && pool_meshbins(&pool, STAGES, MESHBINS, 400, &rng) &&
-              pool_bgfs(&pool, STAGES, BGFS, &rng) && pool_stages(&pool, STAGES, STAGES, seed) && pool.bytes;
-    if (!ok)
-        error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory");
+    bool ok = (pool_meshbins(&pools[MESHBINS], 64, 100, 8, &rng) && pool_bgfs(&pools[BGFS], 64, 100, 9, &rng) &&
+               pool_stages(&pools[STAGES], 4, seed)) ||
+              out_of_memory(err);
     ok = ok && tar_open(&tar, path, err);
     for (unsigned number = 0; ok && tar.bytes < bytes; number++)
-        ok = add_use(&tar, &pool.models[number % pool.count], number, number / pool.count, err);
+        ok = add_use(&tar, next_pool(pools, POOLS), number, err);
     if (tar.file)
         ok = tar_close(&tar, ok, err);
-    pool_free(&pool);
+    for (int i = 0; i < POOLS; i++)
+        pool_free(&pools[i]);
     return ok;
 }
 
 bool corpus_small_meshbins(const char *path, unsigned count, uint64_t seed, struct error *err)
 {
-    enum { POOL = 256 };
     struct rng rng = rng_make(seed, 5 << 24);
-    struct pool pool = {.models = calloc(POOL, sizeof *pool.models)};
+    struct pool pool = {.share = 100};
     struct tar tar = {0};
-    bool ok = pool.models && pool_meshbins(&pool, POOL, POOL, 12, &rng) && pool.count;
-    if (!ok)
-        error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory");
+    bool ok = pool_meshbins(&pool, 256, 12, 1, &rng) || out_of_memory(err);
     ok = ok && tar_open(&tar, path, err);
     for (unsigned number = 0; ok && number < count; number++)
-        ok = add_use(&tar, &pool.models[number % pool.count], number, number / pool.count, err);
+        ok = add_use(&tar, &pool, number, err);
     if (tar.file)
         ok = tar_close(&tar, ok, err);
     pool_free(&pool);

@@ -10,7 +10,9 @@ cd "$(dirname "$0")/../.." || exit 1
 build=${1:?usage: tests/fuzz/run_fuzz.sh BUILD_DIR SECONDS [NAME...]}
 seconds=${2:-60}
 shift 2
-[ $# -gt 0 ] || set -- $(cd tests/fuzz && ls fuzz_*.c | sed 's/\.c$//')
+if [ $# -eq 0 ]; then
+    for source in tests/fuzz/fuzz_*.c; do set -- "$@" "$(basename "$source" .c)"; done
+fi
 mkdir -p "$build/corpus" "$build/findings"
 
 # Longest input in bytes: where size shows nothing new, small ones are more runs a second.
@@ -39,7 +41,7 @@ for name; do
     crashes=$(find "$build/findings" -name "$name.*" ! -name '*.log' ! -name '*.slow-unit-*' | wc -l)
     slow=$(find "$build/findings" -name "$name.slow-unit-*" | wc -l)
     echo "$name: $(stat_of number_of_executed_units "$log") executions, $seconds s, ${edges#cov: } edges," \
-        "$(ls "$corpus" | wc -l) inputs kept, $crashes findings, $slow slow"
+        "$(find "$corpus" -type f | wc -l) inputs kept, $crashes findings, $slow slow"
     [ "$crashes" -eq 0 ] || { grep -aE 'does not hold|ERROR: |SUMMARY: |runtime error' "$log" | head -n 5; status=1; }
 done
 exit $status

@@ -1,0 +1,228 @@
+/* test_store_log.c - puts made ready outside a transaction, and the order they are made in. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/support/store_fixture.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* ---- hash_sort ---------------------------------------------------------------------------------------------- */
+
+struct element {
+    struct hash hash;
+    uint32_t number;
+};
+
+static int element_order(const void *a, const void *b)
+{
+    const struct element *x = a, *y = b;
+    int order = memcmp(x->hash.bytes, y->hash.bytes, HASH_SIZE);
+    return order ? order : (x->number > y->number) - (x->number < y->number);
+}
+
+/* `spread`: how many different hashes; `shared`: leading bytes that all have in common. */
+static void sorts(size_t count, unsigned spread, size_t shared)
+{
+    struct element *list = calloc(count + 1, sizeof *list), *expected = calloc(count + 1, sizeof *list);
+    assert_non_null(list);
+    assert_non_null(expected);
+    for (size_t i = 0; i < count; i++) {
+        list[i].hash = fixture_content((unsigned)(i * 2654435761u) % spread);
+        memset(list[i].hash.bytes, 7, shared);
+        list[i].number = (uint32_t)(count - i);
+    }
+    if (count)
+        memcpy(expected, list, count * sizeof *list);
+    qsort(expected, count, sizeof *expected, element_order);
+    for (int again = 0; again < 2; again++) { /* the second time they are in order */
+        hash_sort(list, count, sizeof *list, element_order);
+        for (size_t i = 0; i < count; i++)
+            assert_int_equal(element_order(&list[i], &expected[i]), 0);
+    }
+    free(list);
+    free(expected);
+}
+
+static void hashes_are_sorted(void **state)
+{
+    (void)state;
+    static const size_t counts[] = {0, 1, 2, 3, 100, 5000, 70000};
+    for (size_t i = 0; i < COUNT(counts); i++) {
+        sorts(counts[i], 1u << 30, 0);
+        sorts(counts[i], 10, 0);
+    }
+    sorts(5000, 1, 0);          /* one key, as of a set */
+    sorts(5000, 1u << 30, 4);   /* made-up hashes: all in one bucket */
+    sorts(5000, 1u << 30, 16);
+}
+
+/* ---- logs --------------------------------------------------------------------------------------------------- */
+
+struct logs {
+    struct store_log *log[2];
+};
+
+static bool put_logs(struct store_txn *txn, void *ctx, struct error *err)
+{
+    const struct logs *logs = ctx;
+    const struct store_log *const list[] = {logs->log[0], logs->log[1]};
+    return store_put_logs(txn, list, 2, err);
+}
+
+static void commit(struct store *store, struct logs *logs)
+{
+    struct error err = {0};
+    if (!store_update(store, put_logs, logs, &err))
+        fail_msg("%s", err.msg);
+}
+
+static void log_source(struct store_log *log, uint32_t order, const char *path, unsigned content, uint64_t bytes)
+{
+    struct error err = {0};
+    const struct source_record source = {.kind = SOURCE_CONTAINER,
+                                         .path = path,
+                                         .stem = "stem",
+                                         .container = fixture_content(content),
+                                         .format = FORMAT_BGF,
+                                         .bytes = bytes,
+                                         .run = 1};
+    assert_true(store_log_source(log, order, &source, &err));
+}
+
+/* A content whose one resource has that name. */
+static void log_content(struct store_log *log, uint32_t order, unsigned content, const char *name)
+{
+    struct error err = {0};
+    struct hash key = fixture_content(content);
+    const struct container_record record = {.bytes = order,
+                                            .container = {.format = FORMAT_BGF, .resource_count = 1},
+                                            .by_status = {[RESOURCE_DECLINED] = 1}};
+    const struct resource_record resource = {.resource = {.format = FORMAT_BGF, .name = name}};
+    assert_true(store_log_container(log, order, &key, &record, &resource, 1, &err));
+}
+
+static void setup_logs(struct logs *logs)
+{
+    for (int i = 0; i < 2; i++)
+        assert_non_null(logs->log[i] = store_log_new());
+}
+
+static void free_logs(struct logs *logs)
+{
+    for (int i = 0; i < 2; i++)
+        store_log_free(logs->log[i]);
+}
+
+/* Of puts of one key the order counts, not the log: the first content, the last source. */
+static void order_decides(void **state)
+{
+    (void)state;
+    struct logs logs;
+    struct error err = {0};
+    struct arena arena = {0};
+    struct container_record container;
+    struct source_record source;
+    struct resource_key *keys;
+    size_t count;
+    bool found;
+    struct hash content = fixture_content(1), path = hash_text("a");
+    setup_logs(&logs);
+    log_content(logs.log[0], 30, 1, "second");
+    log_content(logs.log[1], 20, 1, "first");
+    log_source(logs.log[1], 31, "a", 1, 31);
+    log_source(logs.log[0], 21, "a", 2, 21);
+    log_content(logs.log[0], 22, 2, "other");
+    struct store *store = fixture_open(STORE_CREATE);
+    commit(store, &logs);
+    struct store_txn *txn = store_begin_read(store, &err);
+    assert_true(store_get_container(txn, &content, &arena, &container, &found, &err) && found);
+    assert_int_equal(container.bytes, 20);
+    assert_true(store_get_source(txn, &path, &arena, &source, &found, &err) && found);
+    assert_int_equal(source.bytes, 31);
+    assert_true(store_find_name(txn, "first", &arena, &keys, &count, &err));
+    assert_int_equal(count, 1);
+    assert_true(store_find_name(txn, "second", &arena, &keys, &count, &err));
+    assert_int_equal(count, 0);
+    store_end_read(txn);
+    assert_int_equal(fixture_problems(store, true), 0);
+    store_close(store);
+    arena_free(&arena);
+    free_logs(&logs);
+}
+
+/* A log that was cleared and filled again replaces what stands in the store, with its references. */
+static void a_log_serves_again(void **state)
+{
+    (void)state;
+    struct logs logs;
+    setup_logs(&logs);
+    struct store *store = fixture_open(STORE_CREATE);
+    for (unsigned round = 0; round < 4; round++) {
+        char path[32];
+        for (unsigned i = 0; i < 3000; i++) {
+            snprintf(path, sizeof path, "path %u", i);
+            log_content(logs.log[i % 2], i, i + round, round % 2 ? "odd" : "even");
+            log_source(logs.log[i / 2 % 2], i, path, i + round, 1);
+        }
+        assert_true(store_log_bytes(logs.log[0]) > 0);
+        commit(store, &logs);
+        assert_int_equal(fixture_problems(store, true), 0);
+        for (int i = 0; i < 2; i++) {
+            store_log_clear(logs.log[i]);
+            assert_int_equal(store_log_bytes(logs.log[i]), 0);
+        }
+    }
+    commit(store, &logs); /* nothing at all */
+    store_close(store);
+    free_logs(&logs);
+    store_log_free(NULL);
+    store_log_clear(NULL);
+}
+
+/* A geometry larger than a block, and the same hash with other bytes. */
+static void geometries(void **state)
+{
+    (void)state;
+    struct logs logs;
+    struct error err = {0};
+    struct buffer bytes = fixture_geometry(1, 12 << 20), encoded = {0}, read = {0};
+    struct hash hash = hash_bytes(bytes.data, bytes.size);
+    bool found;
+    setup_logs(&logs);
+    assert_true(codec_encode(CODEC_RAW, bytes.data, bytes.size, &encoded));
+    assert_true(encoded.size > (size_t)2 << 20);
+    for (uint32_t i = 0; i < 2; i++) /* twice: it is compared */
+        assert_true(store_log_geometry(logs.log[i], i, &hash, encoded.data, encoded.size, &err));
+    struct store *store = fixture_open(STORE_CREATE);
+    commit(store, &logs);
+    struct store_txn *txn = store_begin_read(store, &err);
+    assert_true(store_get_geometry(txn, &hash, &read, &found, &err) && found);
+    assert_int_equal(read.size, bytes.size);
+    store_end_read(txn);
+    encoded.data[encoded.size - 1] ^= 1;
+    assert_true(store_log_geometry(logs.log[0], 3, &hash, encoded.data, encoded.size, &err));
+    assert_false(store_update(store, put_logs, &logs, &err));
+    assert_int_equal(err.code, ERROR_STORE);
+    assert_non_null(strstr(err.msg, "other bytes have the same hash"));
+    store_close(store);
+    buffer_free(&bytes);
+    buffer_free(&encoded);
+    buffer_free(&read);
+    free_logs(&logs);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(hashes_are_sorted),
+        cmocka_unit_test_setup_teardown(order_decides, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(a_log_serves_again, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(geometries, fixture_setup, fixture_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
