@@ -13,13 +13,16 @@ enum { OPT_STORE, OPT_CAPTURES, OPT_THREADS, OPT_JSON, OPT_WAIT_LOCK };
 static const struct command command = {
     .name = "resolve",
     .usage = "-s STORE [--captures FILE] [-j N] [--json]",
-    .purpose = "Decides everything in a store together, without reading a container again: equal bytes proven elsewhere,\n"
-               "neighbours, mirrored twins; and finds what does not fit. `run` does the same at its end. Exits 3 when\n"
+    .purpose = "Decides everything in a store together, without reading a container again: equal bytes "
+               "proven elsewhere,\n"
+               "neighbours, mirrored twins; and finds what does not fit. `run` does the same at its end. "
+               "Exits 3 when\n"
                "captures contradict each other or their resource.",
     .options =
         (const struct option_info[]){
             [OPT_STORE] = {"store", 's', "STORE", "the store"},
-            [OPT_CAPTURES] = {"captures", 0, "FILE", "JSON lines: what a running engine drew; kept until withdrawn"},
+            [OPT_CAPTURES] = {"captures", 0, "FILE",
+                              "JSON lines: what a running engine drew; kept until withdrawn"},
             [OPT_THREADS] = {"threads", 'j', "N", "threads (default: all processors)"},
             [OPT_JSON] = {"json", 0, NULL, "print what was done as one JSON object"},
             [OPT_WAIT_LOCK] = {"wait-lock", 0, NULL, "wait for another writer of the store"},
@@ -84,7 +87,8 @@ int cmd_resolve(int argc, char **argv)
     bool ok = !job.captures_path || captures_read(job.captures_path, &captures, &err);
     struct store *store = ok ? store_open(job.store_path, STORE_WRITE, job.wait_lock, &err) : NULL;
     const struct resolve_options options = {.threads = job.threads};
-    ok = store && captures_store(store, &captures, &captured, &err) && resolve(store, &options, &result, &err);
+    ok =
+        store && captures_store(store, &captures, &captured, &err) && resolve(store, &options, &result, &err);
     if (ok && job.json)
         ok = json_print(resolution_json(&result), stdout) ||
              error_set(&err, ERROR_IO, ERROR_NO_OFFSET, "cannot print what was done");

@@ -8,19 +8,22 @@
 
 #include "cmd/cmd.h"
 #include "cmd/progress.h"
+#include "cmd/resolution.h"
+#include "pipeline/captures.h"
 #include "pipeline/ingest.h"
 #include "pipeline/parallel.h"
 #include "reports/summary.h"
 #include "reports/text.h"
 #include "reports/view.h"
 
-enum { OPT_STORE, OPT_THREADS, OPT_JSON, OPT_FAIL_ON, OPT_REHASH, OPT_WAIT_LOCK, OPT_LOG, OPT_QUIET };
+enum { OPT_STORE, OPT_THREADS, OPT_JSON, OPT_FAIL_ON, OPT_REHASH, OPT_WAIT_LOCK, OPT_LOG, OPT_QUIET, OPT_CAPTURES };
 
 static const struct command command = {
     .name = "run",
     .usage = "-s STORE [options] INPUT...",
     .purpose = "Extracts every container from the inputs (files, directories, archives), decodes it and stores\n"
-               "geometry, provenance and outcomes. What the store knows already is not read or decoded again.",
+               "geometry, provenance and outcomes, then decides everything together (`resolve`). What the store knows\n"
+               "already is not read or decoded again.",
     .options =
         (const struct option_info[]){
             [OPT_STORE] = {"store", 's', "STORE", "the store, a directory; made when absent"},
@@ -31,6 +34,7 @@ static const struct command command = {
             [OPT_WAIT_LOCK] = {"wait-lock", 0, NULL, "wait for another writer of the store"},
             [OPT_LOG] = {"log", 0, "FILE", "append one JSON line per item to FILE"},
             [OPT_QUIET] = {"quiet", 'q', NULL, "no progress on stderr"},
+            [OPT_CAPTURES] = {"captures", 0, "FILE", "JSON lines: what a running engine drew; kept until withdrawn"},
             {0},
         },
 };
@@ -42,8 +46,10 @@ struct run {
     int threads;
     bool json, rehash, wait_lock, quiet;
     unsigned fail_on;
-    const char *log_path;
+    const char *log_path, *captures_path;
     FILE *log;
+    struct capture_list captures;
+    struct resolve_result resolved;
     struct store *store;
     struct run_record record;
     struct progress_line line;
@@ -113,6 +119,9 @@ static int parse_options(int argc, char **argv, struct run *run)
             break;
         case OPT_QUIET:
             run->quiet = true;
+            break;
+        case OPT_CAPTURES:
+            run->captures_path = argument;
             break;
         case OPTIONS_HELP:
             return -1;
@@ -232,6 +241,8 @@ static int exit_status(const struct run *run, const struct view_summary *summary
 {
     if (interrupted)
         return EXIT_AGAIN;
+    if (run->resolved.findings[FINDING_CONTRADICTED])
+        return EXIT_FAILED;
     if (((run->fail_on & FAIL_DECLINED) && summary->resources_by_status[RESOURCE_DECLINED]) ||
         ((run->fail_on & FAIL_AMBIGUOUS) && summary->resources_by_status[RESOURCE_AMBIGUOUS]) ||
         ((run->fail_on & FAIL_UNREADABLE) &&
@@ -269,13 +280,25 @@ static bool print_json(const struct run *run, const struct view_summary *summary
     json_object_set_new(object, "geometry",
                         json_pack("{s:I, s:I, s:I}", "distinct", (json_int_t)stat.geometries, "bytes",
                                   (json_int_t)stat.geometry_raw, "stored", (json_int_t)stat.geometry_encoded));
+    json_object_set_new(object, "resolved", resolution_json(&run->resolved));
     json_object_set_new(object, "totals", json_of_summary(summary));
     return json_print(object, stdout);
+}
+
+/* The global passes, over what is stored now. Not after an interruption: the run that goes on from there does it. */
+static bool resolve_all(struct run *run, struct error *err)
+{
+    const struct resolve_options options = {.threads = run->threads};
+    uint64_t captured = 0;
+    return captures_store(run->store, &run->captures, &captured, err) &&
+           resolve(run->store, &options, &run->resolved, err) && resolution_warn(run->store, &run->resolved, err);
 }
 
 static int finish(struct run *run, struct error *err)
 {
     struct view_summary summary;
+    if (!interrupted && !resolve_all(run, err))
+        return failure(err);
     struct store_txn *txn = store_begin_read(run->store, err);
     if (!txn || !view_summarise(txn, &summary, err)) {
         store_end_read(txn);
@@ -294,6 +317,8 @@ static int finish(struct run *run, struct error *err)
         ok = print_json(run, &summary) || error_set(err, ERROR_IO, ERROR_NO_OFFSET, "cannot print the summary");
     } else if (ok && !interrupted) {
         print_heading(run);
+        resolution_print(stdout, &run->resolved);
+        putchar('\n');
         ok = summary_print(stdout, &summary, run->store, txn, run->store_path, err);
     }
     store_end_read(txn);
@@ -349,8 +374,10 @@ int cmd_run(int argc, char **argv)
         return status < 0 ? EXIT_DONE : status;
     char *arguments = join_arguments(argc, argv);
     run.record.arguments = arguments ? arguments : "";
-    if (run.log_path && !(run.log = fopen(run.log_path, "ae"))) {
-        struct error err = {0};
+    struct error err = {0};
+    if (run.captures_path && !captures_read(run.captures_path, &run.captures, &err)) {
+        status = failure(&err);
+    } else if (run.log_path && !(run.log = fopen(run.log_path, "ae"))) {
         error_set(&err, ERROR_IO, ERROR_NO_OFFSET, "cannot write the log %s: %s", run.log_path, strerror(errno));
         status = failure(&err);
     } else {
@@ -361,6 +388,7 @@ int cmd_run(int argc, char **argv)
         status = status == EXIT_DONE ? EXIT_FAILED : status;
     }
     store_close(run.store);
+    captures_free(&run.captures);
     free(arguments);
     return status;
 }

@@ -10,10 +10,8 @@ void resolution_print(FILE *out, const struct resolve_result *result)
         const char *what;
         uint64_t count;
     } rows[] = {
-        {"became proven", result->proven},
-        {"became assigned", result->assigned},
-        {"became ambiguous", result->ambiguous},
-        {"became declined", result->declined},
+        {"became proven", result->proven},          {"became assigned", result->assigned},
+        {"became ambiguous", result->ambiguous},    {"became declined", result->declined},
         {"pairs of mirrored twins", result->twins},
     };
     char count[28];
@@ -42,10 +40,10 @@ json_t *resolution_json(const struct resolve_result *result)
     for (int i = 1; i < FINDING_KIND_COUNT; i++)
         json_object_set_new(findings, finding_kind_word((enum finding_kind)i),
                             json_integer((json_int_t)result->findings[i]));
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:o}", "changed", (json_int_t)result->changed, "proven",
-                     (json_int_t)result->proven, "assigned", (json_int_t)result->assigned, "ambiguous",
-                     (json_int_t)result->ambiguous, "declined", (json_int_t)result->declined, "twins",
-                     (json_int_t)result->twins, "rounds", (int)result->rounds, "findings", findings);
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:o}", "changed", (json_int_t)result->changed,
+                     "proven", (json_int_t)result->proven, "assigned", (json_int_t)result->assigned,
+                     "ambiguous", (json_int_t)result->ambiguous, "declined", (json_int_t)result->declined,
+                     "twins", (json_int_t)result->twins, "rounds", (int)result->rounds, "findings", findings);
 }
 
 static bool warn_one(const struct finding_record *finding, void *ctx)

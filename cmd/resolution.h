@@ -11,7 +11,8 @@
 void resolution_print(FILE *out, const struct resolve_result *result);
 /* The same as an object. NULL when memory runs out. */
 json_t *resolution_json(const struct resolve_result *result);
-/* Warns of every contradicted capture in a line that names both. False with *err set only for an error of the store. */
+/* Warns of every contradicted capture in a line that names both. False with *err set only for an error of the
+ * store. */
 bool resolution_warn(struct store *store, const struct resolve_result *result, struct error *err);
 
 #endif
