@@ -90,18 +90,19 @@ static int32_t best_of(const struct assign *a, uint32_t item, double *ahead)
     return best;
 }
 
-/* Takes out of the running what a strong place, its resource's only one, overlaps. The list is sorted by
- * start, so that a strong place meets its rivals in a short stretch behind it; one far in front of it is met
- * from there. */
+/* Takes `weak` out of the running when `fine`, a few bytes off, looks so much better. */
+static void drop_shifted(struct assign *a, const struct ref *fine, const struct ref *weak)
+{
+    if (fine->choice->sound && is_shifted(fine->choice, weak->choice) &&
+        fine->choice->quality >= weak->choice->quality + FINER)
+        *open_of(a, weak) = false;
+}
+
+/* Takes `weak` out of the running when `strong` is the only place of another resource, and much stronger. */
 static void drop_overlapped(struct assign *a, const struct ref *strong, const struct ref *weak)
 {
     double ahead;
-    if (same_block(strong->choice, weak->choice) || !*open_of(a, strong))
-        return;
-    if (strong->choice->sound && is_shifted(strong->choice, weak->choice) &&
-        strong->choice->quality >= weak->choice->quality + FINER)
-        *open_of(a, weak) = false;
-    if (strong->item == weak->item)
+    if (strong->item == weak->item || !*open_of(a, strong))
         return;
     int32_t best = best_of(a, strong->item, &ahead);
     if (best >= 0 && &a->items[strong->item].choices[best] == strong->choice && ahead >= STRONG &&
@@ -109,15 +110,22 @@ static void drop_overlapped(struct assign *a, const struct ref *strong, const st
         *open_of(a, weak) = false;
 }
 
-static void prune(struct assign *a)
+typedef void drop_fn(struct assign *a, const struct ref *better, const struct ref *weak);
+
+/* Asks `drop` about every two places that overlap and are not one block, both ways. The list is sorted by
+ * start, so that a place meets its rivals in a short stretch behind it; one far in front of it is met from
+ * there. */
+static void prune(struct assign *a, drop_fn *drop)
 {
     uint64_t pairs = 64 * (uint64_t)a->ref_count; /* visited at most: rivals are few where files are real */
     for (size_t i = 0; i < a->ref_count; i++)
         for (size_t k = i + 1; k < a->ref_count && pairs && a->refs[k].choice->start < a->refs[i].choice->end;
              k++) {
             pairs--;
-            drop_overlapped(a, &a->refs[i], &a->refs[k]);
-            drop_overlapped(a, &a->refs[k], &a->refs[i]);
+            if (same_block(a->refs[i].choice, a->refs[k].choice))
+                continue;
+            drop(a, &a->refs[i], &a->refs[k]);
+            drop(a, &a->refs[k], &a->refs[i]);
         }
 }
 
@@ -356,7 +364,8 @@ bool anchor_assign(struct anchor_item *items, size_t count, struct arena *arena)
     uint32_t *order = arena_array(arena, count, sizeof *order);
     if (!members || !order || !prepare(&a, arena))
         return false;
-    prune(&a);
+    prune(&a, drop_shifted); /* first: what is shifted may score well enough to rule out the real one */
+    prune(&a, drop_overlapped);
     join_groups(&a);
     for (uint32_t i = 0; i < count; i++) {
         double ahead;

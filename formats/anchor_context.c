@@ -163,10 +163,11 @@ bool anchor_apply_sizes(struct anchor_subject *subjects, size_t count, struct ar
 /* Where a resource lies for this purpose, -1: not sure. */
 static int64_t anchor_of(const struct anchor_subject *s)
 {
-    return s->sure ? (int64_t)s->candidates[s->item.chosen].buffers[0].index_offset : -1;
+    return s->sure && !s->stand_in ? (int64_t)s->candidates[s->item.chosen].buffers[0].index_offset : -1;
 }
 
-/* Distances from `place` to the nearest and the second nearest sure neighbour; how many there are of the two.
+/* Distances from `place` to the nearest and the second nearest sure neighbour; how many there are of the
+ * two.
  */
 static unsigned nearest(const int64_t *anchors, size_t count, size_t subject, int64_t place, int64_t out[2])
 {

@@ -21,6 +21,7 @@ struct anchor_subject {
     struct candidate *candidates;
     struct anchor_item item; /* choices parallel to candidates */
     bool sure;               /* what was chosen may teach */
+    bool stand_in;           /* but not where neighbours lie: its own block may be missing */
     bool only_near;          /* without locality something else, or nothing clear, would have been chosen */
     bool shared;             /* another resource has the chosen block too */
     bool shared_by_size;     /* and the stored size of one of those is the block's */
@@ -30,8 +31,9 @@ struct anchor_subject {
  * candidate. False when memory runs out. */
 bool anchor_apply_sizes(struct anchor_subject *subjects, size_t count, struct arena *arena);
 
-/* Learns from the sure subjects, which are in the directory's order, how far neighbours are apart, and sets
- * locality of every candidate. Nothing is set where fewer than 16 teach. False when memory runs out. */
+/* Learns from the sure subjects that are no stand-ins, all in the directory's order, how far neighbours are
+ * apart, and sets locality of every candidate. Nothing is set where fewer than 16 teach. False when memory
+ * runs out. */
 bool anchor_apply_locality(struct anchor_subject *subjects, size_t count, struct arena *arena);
 
 #endif

@@ -204,6 +204,18 @@ static inline bool position_is_nonsense(const uint8_t *at)
     return tiny >= 2; /* one alone is a rounding error, such as a cosine of a right angle */
 }
 
+/* Whether a coordinate is below 2^-111 and no zero. A product of two rounding errors is above; two words of
+ * indices up to 2047, read as one float, are below. */
+static bool has_index_words(const uint8_t *at)
+{
+    for (int i = 0; i < 3; i++) {
+        uint32_t bits = load_u32be(at + 4 * i);
+        if ((bits >> 23 & 255) < 16 && bits << 1 != 0)
+            return true;
+    }
+    return false;
+}
+
 static const uint8_t *position_at(const struct view *view, uint32_t vertex)
 {
     return view->vertices + (size_t)vertex * view->place->stride + view->position->offset;
@@ -248,7 +260,7 @@ struct anchor_probe anchor_probe_make(const struct xbg7_marker *marker)
     if (!normal || (normal->format & 63) != XBG7_F16X4 || normal->offset % 4 != 0 || marker->stride % 4 != 0)
         return probe;
     uint32_t count = marker->vertex_count;
-    probe.looks = count < 6 ? count : 6;
+    probe.looks = count < ANCHOR_PROBES ? count : ANCHOR_PROBES;
     for (uint32_t i = 0; i < probe.looks; i++)
         probe.normal[i] =
             (uint32_t)((uint64_t)i * (count - 1) / (probe.looks - 1)) * marker->stride + normal->offset;
@@ -327,11 +339,14 @@ static bool measure_indices(const struct view *view, struct anchor_scratch *scra
     return true;
 }
 
-/* Whether the two words in front of the first index buffer may be indices of a longer list. Padding is zero;
- * vertices have words that are larger than most vertex counts, and where they are not nothing can be said. */
-static bool list_goes_on(const struct view *view)
+/* Whether the list begins elsewhere: the two words in front of the first index buffer may be indices too, or
+ * its own first two are the padding in front of a list. Padding is zero; vertices have words that are larger
+ * than most vertex counts, and where they are not nothing can be said. */
+static bool begins_elsewhere(const struct view *view)
 {
     uint32_t limit = view->place->vertex_count;
+    if (load_u32be(view->indices) == 0)
+        return true;
     if (limit > LIST_LIMIT || view->place->index_offset < 4)
         return false;
     uint32_t first = load_u16be(view->indices - 4), second = load_u16be(view->indices - 2);
@@ -347,7 +362,8 @@ static void measure_positions(const struct view *view, struct box *box, struct a
 {
     for (uint32_t v = 0; v < view->place->vertex_count; v++) {
         const uint8_t *at = position_at(view, v);
-        if (position_is_nonsense(at)) {
+        /* A block that is a few bytes off has the end of the indices in its first vertex. */
+        if (position_is_nonsense(at) || (v == 0 && has_index_words(at))) {
             out->nonsense++;
             continue;
         }
@@ -464,7 +480,7 @@ bool anchor_measure(const struct anchor_map *map, const struct anchor_form *form
     struct view first = view_of(map, &form->markers[0], &places[0]);
     struct view last = view_of(map, &form->markers[form->count - 1], &places[form->count - 1]);
     measure_ends(&first, &last, out);
-    out->index_start = list_goes_on(&first) ? -1 : 1;
+    out->index_start = begins_elsewhere(&first) ? -1 : 1;
     out->coherence = faces.random > 0 ? (float)(faces.edges / faces.random) : 1.0f;
     for (int k = 0; k < 3; k++)
         out->extent[k] = box.any ? box.high[k] - box.low[k] : 0;
@@ -480,14 +496,29 @@ static double clamp(double value, double low, double high)
     return value < low ? low : value > high ? high : value;
 }
 
+bool anchor_is_whole_run(const struct anchor_evidence *e)
+{
+    return e->normals >= 12 && e->unit == e->normals && e->run_start > 0 && e->run_end > 0 &&
+           e->index_start > 0 && e->vertices <= LIST_LIMIT;
+}
+
+static bool is_perfect(const struct anchor_evidence *e)
+{
+    return !e->short_of_top && !e->unreferenced;
+}
+
+bool anchor_makes_sense(const struct anchor_evidence *e)
+{
+    bool normals = !e->normals || (4 * e->unit >= e->normals && e->run_start + e->run_end >= 0);
+    bool joined =
+        e->vertices < COHERENT_MIN || e->coherence < (e->vertices < 8 * COHERENT_MIN ? 1.5f : 0.85f);
+    return (is_perfect(e) || anchor_is_whole_run(e)) && !e->nonsense && 4 * e->degenerate <= e->triangles &&
+           e->extent[0] + e->extent[1] + e->extent[2] > 0 && normals && joined;
+}
+
 bool anchor_is_sound(const struct anchor_evidence *e)
 {
-    bool normals = !e->normals || (2 * e->unit >= e->normals && e->run_start + e->run_end >= 0);
-    bool joined =
-        e->vertices < COHERENT_MIN || e->coherence < (e->vertices < 8 * COHERENT_MIN ? 1.1f : 0.85f);
-    return !e->short_of_top && !e->unreferenced && !e->nonsense && e->index_start > 0 &&
-           4 * e->degenerate <= e->triangles && e->extent[0] + e->extent[1] + e->extent[2] > 0 && normals &&
-           joined;
+    return anchor_makes_sense(e) && is_perfect(e) && e->index_start > 0;
 }
 
 /* The share of triangles whose normals are on one side, whichever it is. */
@@ -546,6 +577,8 @@ static double sound_score(const struct anchor_evidence *e)
 double anchor_quality(const struct anchor_evidence *e)
 {
     double odd = -clamp(2.0 * log2(1.0 + e->degenerate), 0, 12);
+    odd -= is_perfect(e) || anchor_is_whole_run(e) ? 0 : 6;
+    odd -= e->index_start < 0 ? 6 : 0;
     return normal_score(e) + position_score(e) - sound_score(e) + odd;
 }
 
@@ -554,11 +587,6 @@ double anchor_score(const struct anchor_evidence *e, double places)
     double score = index_score(e) - log(places + 1) + (e->stated ? 1 : 0);
     score += anchor_is_sound(e) ? sound_score(e) : normal_score(e) + position_score(e);
     return score + (double)e->size_odds + (double)e->locality;
-}
-
-bool anchor_list_begins(const struct anchor_evidence *e)
-{
-    return e->index_start > 0 && e->vertices <= LIST_LIMIT;
 }
 
 bool anchor_is_exact(const struct anchor_evidence *e)

@@ -42,17 +42,21 @@ struct anchor_scratch {
     uint8_t used[65536];
 };
 
+/* Of a buffer whose normals are imperfect by a third, one in fifty thousand has no sound one among so many.
+ */
+#define ANCHOR_PROBES 9
+
 /* What the first glance at a buffer needs to know of its marker, made once. */
 struct anchor_probe {
-    uint64_t bytes;    /* of all vertices */
-    uint32_t position; /* offset in a vertex */
-    uint32_t looks,
-        normal[6]; /* offsets of normals from the first vertex; looks 0: the map has none of them */
+    uint64_t bytes;                        /* of all vertices */
+    uint32_t position;                     /* offset in a vertex */
+    uint32_t looks, normal[ANCHOR_PROBES]; /* offsets of normals from the first vertex; looks 0: the map has
+                                              none of them */
 };
 
 struct anchor_probe anchor_probe_make(const struct xbg7_marker *marker);
 /* At which of the 64 places from `vertex_offset` on, four bytes apart, vertices may begin: there is room, of
- * six normals one is of unit length, and the first position makes sense; asked in this order because the map
+ * its normals one is of unit length, and the first position makes sense; asked in this order because the map
  * is small and the section is not. Bit i is for vertex_offset + 4 i. Meant to be asked of millions of places.
  */
 uint64_t anchor_probe_test(const struct anchor_probe *probe, const struct anchor_map *map,
@@ -78,14 +82,20 @@ double anchor_score(const struct anchor_evidence *evidence, double places);
  * about which of them is whose, and their scores differ by context alone. */
 bool anchor_is_sound(const struct anchor_evidence *evidence);
 
+/* Whether its vertices are a run of unit normals of exactly that length, and its indices begin where a list
+ * does: what no stretch of another block is, even where the indices do not use all vertices. */
+bool anchor_is_whole_run(const struct anchor_evidence *evidence);
+
+/* The same as sound, but for what is in front of the indices, which may look like indices by chance, and for
+ * unused vertices of a whole run. Such a place is good enough to rule out what overlaps it and looks less
+ * fine.
+ */
+bool anchor_makes_sense(const struct anchor_evidence *evidence);
+
 /* How fine a place looks beside the usual block of its counts, whatever they are. Two blocks never overlap:
  * of two places that do, the one that looks clearly less fine is the other one, a few bytes off. Between
  * places that do not overlap it says nothing, and is no part of the score. */
 double anchor_quality(const struct anchor_evidence *evidence);
-
-/* Whether the indices certainly begin a list: in front of them are words that no list of so few vertices holds,
- * or zeros. */
-bool anchor_list_begins(const struct anchor_evidence *evidence);
 
 /* Whether nothing is left to be desired: every index in range, all vertices named, all normals unit, both
  * ends clean, enough of everything to be no accident. */

@@ -29,10 +29,13 @@ struct locate {
     const struct anchor_map *map;
     struct arena *arena;
     struct anchor_subject *subjects;
-    size_t count;
+    size_t count, total; /* of subjects; of the container's resources */
     struct anchor_found *found;
     size_t found_count;
-    double places; /* 4-byte places of the section */
+    double places;             /* 4-byte places of the section where a block may begin: outside the walls */
+    double free_places;        /* those that no sure placement covers */
+    struct anchor_range *sure; /* the sure placements' blocks, sorted, each once */
+    size_t sure_count;
 };
 
 /* ---- forms
@@ -154,15 +157,32 @@ static bool number_contents(const struct locate *l, struct anchor_subject *subje
     return true;
 }
 
+/* Whether a sure placement covers a part of a place, or a part of one the place; sharing the whole is no such
+ * thing. Sure placements do not overlap each other. */
+static bool is_covered(const struct locate *l, const struct anchor_choice *choice)
+{
+    size_t low = 0, high = l->sure_count;
+    while (low < high) { /* the first that ends behind the block's start */
+        size_t middle = low + (high - low) / 2;
+        if (l->sure[middle].end <= choice->start)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < l->sure_count && l->sure[low].start < choice->end &&
+           (l->sure[low].start != choice->start || l->sure[low].end != choice->end);
+}
+
 static void set_choices(const struct locate *l, struct anchor_subject *subject, bool locality)
 {
     for (uint32_t i = 0; i < subject->count; i++) {
         struct candidate *candidate = &subject->candidates[i];
-        candidate->score = anchor_score(&candidate->evidence, l->places);
+        bool covered = !subject->sure && is_covered(l, &subject->item.choices[i]);
+        candidate->score = anchor_score(&candidate->evidence, covered ? l->places : l->free_places);
         double without = locality ? 0 : (double)candidate->evidence.locality;
         subject->item.choices[i].score = candidate->score - without - SCORE_MIN;
         subject->item.choices[i].quality = anchor_quality(&candidate->evidence);
-        subject->item.choices[i].sound = anchor_is_sound(&candidate->evidence);
+        subject->item.choices[i].sound = anchor_makes_sense(&candidate->evidence);
     }
 }
 
@@ -235,6 +255,36 @@ static bool mark_sure(struct locate *l)
     return changed;
 }
 
+static int range_order(const void *left, const void *right)
+{
+    const struct anchor_range *a = left, *b = right;
+    if (a->start != b->start)
+        return a->start < b->start ? -1 : 1;
+    return a->end < b->end ? -1 : a->end > b->end;
+}
+
+/* Notes what the sure placements cover: chance has only the rest to put something there. */
+static void note_sure(struct locate *l)
+{
+    size_t count = 0, kept = 0;
+    double covered = 0;
+    for (size_t i = 0; i < l->count; i++) {
+        const struct anchor_subject *s = &l->subjects[i];
+        if (s->sure)
+            l->sure[count++] = (struct anchor_range){s->item.choices[s->item.chosen].start,
+                                                     s->item.choices[s->item.chosen].end};
+    }
+    qsort(l->sure, count, sizeof *l->sure, range_order);
+    for (size_t i = 0; i < count; i++) {
+        if (kept && range_order(&l->sure[kept - 1], &l->sure[i]) == 0)
+            continue;
+        covered += (double)(l->sure[i].end - l->sure[i].start) / 4;
+        l->sure[kept++] = l->sure[i];
+    }
+    l->sure_count = kept;
+    l->free_places = covered < l->places ? l->places - covered : 0;
+}
+
 static bool assign_with(struct locate *l, bool locality)
 {
     for (size_t i = 0; i < l->count; i++)
@@ -302,15 +352,29 @@ static bool mark_shared(struct locate *l)
     return true;
 }
 
+/* Marks what does not teach where neighbours lie. In a truncated file a block that only looks right may stand
+ * in for one that was cut off, and so may those of its neighbours: there the stored size must agree. */
+static void mark_stand_ins(struct locate *l)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        struct anchor_subject *s = &l->subjects[i];
+        s->stand_in = s->sure && l->in->truncated && s->candidates[s->item.chosen].evidence.size_match <= 0;
+    }
+}
+
 /* Assigns, learns from what is sure, and assigns again, until what is sure stays the same. */
 static bool decide(struct locate *l)
 {
     if (!assign_with(l, true))
         return false;
-    for (int round = 0; round < ROUNDS && mark_sure(l); round++)
-        if (!anchor_apply_sizes(l->subjects, l->count, l->arena) ||
-            !anchor_apply_locality(l->subjects, l->count, l->arena) || !assign_with(l, true))
+    for (int round = 0; round < ROUNDS && mark_sure(l); round++) {
+        note_sure(l);
+        if (!anchor_apply_sizes(l->subjects, l->count, l->arena))
             return false;
+        mark_stand_ins(l);
+        if (!anchor_apply_locality(l->subjects, l->count, l->arena) || !assign_with(l, true))
+            return false;
+    }
     return mark_only_near(l) && mark_shared(l);
 }
 
@@ -377,24 +441,23 @@ static bool only_nearer(const struct anchor_subject *s)
     return false;
 }
 
-/* Whether its vertices are a run of unit normals of exactly that length, which a stretch of another's never
- * is. */
-static bool is_whole_run(const struct anchor_evidence *e)
+/* Whether this is the container's only model, at the start of the data section, where such files have it. */
+static bool is_lone_model(const struct locate *l, const struct anchor_subject *s)
 {
-    return e->normals >= 32 && e->unit == e->normals && e->run_start > 0 && e->run_end > 0;
+    return l->total == 1 && s->item.choices[s->item.chosen].start == 0;
 }
 
-/* Whether what context says makes the chosen place doubtful, as good as it looks. A block that was cut off, or
- * that is absent, leaves another one of equal counts as the only place, and the margin shows nothing of it. */
+/* Whether what context says makes the chosen place doubtful, as good as it looks. A block that was cut off,
+ * or that is absent, leaves another one of equal counts as the only place, and the margin shows nothing of
+ * it. */
 static bool is_doubtful(const struct locate *l, const struct anchor_subject *s)
 {
     const struct anchor_evidence *e = &s->candidates[s->item.chosen].evidence;
-    bool far = (double)e->locality <= LOCALITY_FAR, near = (double)e->locality >= LOCALITY_NEAR;
     if (e->size_match > 0)
         return false;
-    if (l->in->truncated && (far || s->shared))
-        return true;
-    return e->size_match < 0 && (far || s->shared_by_size || (l->in->truncated && !near));
+    if (l->in->truncated && !is_lone_model(l, s))
+        return s->shared || (double)e->locality < LOCALITY_NEAR;
+    return e->size_match < 0 && ((double)e->locality <= LOCALITY_FAR || s->shared_by_size);
 }
 
 /* What may be claimed of the chosen place. */
@@ -403,9 +466,7 @@ static enum resource_status status_of(const struct locate *l, const struct ancho
     const struct anchor_evidence *e = &s->candidates[s->item.chosen].evidence;
     double margin = s->item.margin;
     bool imperfect = e->short_of_top || e->unreferenced;
-    /* Imperfect indices may be a stretch of another's list, unless they begin where the list does and are
-     * followed by a whole run. */
-    bool relaxed = imperfect && !(is_whole_run(e) && anchor_list_begins(e));
+    bool relaxed = imperfect && !(e->normals >= 32 && anchor_is_whole_run(e));
     if (margin < ANCHOR_MARGIN || l->found[s->group].exhausted || (l->found[s->group].skipped && imperfect))
         return RESOURCE_AMBIGUOUS;
     if (is_doubtful(l, s) || (s->only_near && only_nearer(s)) || (relaxed && e->size_match < 0))
@@ -483,12 +544,22 @@ static bool conclude(const struct locate *l, struct anchor_subject *s)
 /* ---- all
  * --------------------------------------------------------------------------------------------------- */
 
+static double open_places(const struct anchor_input *in)
+{
+    uint64_t open = in->size;
+    for (size_t i = 0; i < in->wall_count && in->walls[i].start < in->size; i++)
+        open -= (in->walls[i].end < in->size ? in->walls[i].end : in->size) - in->walls[i].start;
+    return (double)(open / 4);
+}
+
 bool anchor_locate(const struct anchor_input *in, const struct anchor_map *map, struct resource *resources,
                    const struct anchor_descriptor *descriptors, size_t count, struct arena *arena)
 {
-    struct locate l = {.in = in, .map = map, .arena = arena, .places = (double)(in->size / 4)};
+    struct locate l = {.in = in, .map = map, .arena = arena, .places = open_places(in), .total = count};
+    l.free_places = l.places;
     l.subjects = arena_array(arena, count, sizeof *l.subjects);
-    if (!l.subjects)
+    l.sure = arena_array(arena, count, sizeof *l.sure);
+    if (!l.subjects || !l.sure)
         return false;
     for (size_t i = 0; i < count; i++) {
         if (resources[i].reason != DECLINE_NONE || !descriptors[i].bytes)

@@ -63,83 +63,171 @@ static void scan_portable(const uint8_t *data, size_t blocks, uint16_t *unit, ui
 
 #if defined(__x86_64__)
 
+/* The kernels describe four blocks at a time, so that each of the three results is one store of 64 bits. Each
+ * word is turned into a square once: the third square of a triple is the first of the next one, for the last
+ * triple of a block that of the block behind it. gcc unrolls such loops only when told to, and keeps the
+ * arrays in memory otherwise. */
+#define GROUP 4u
+
 /* Within each 16 bytes: the even words, then the odd ones, each turned to little-endian. */
 #define SHUFFLE_WORDS 1, 0, 5, 4, 9, 8, 13, 12, 3, 2, 7, 6, 11, 10, 15, 14
+/* The bits that must be zero in a 4-byte place whose words are both below 256. */
+#define HIGH_BYTES 0x00FF00FF
 
-/* Eight places of 32 bytes: bits of triples of unit length. `words` receives the words, in some order. */
-__attribute__((target("avx2,f16c"))) static inline unsigned unit_avx2(const uint8_t *data, __m256i *words)
+static int32_t float_bits(float value)
+{
+    return (int32_t)bits_of_float(value);
+}
+
+static inline void store_group(uint16_t *out, uint64_t four)
+{
+    memcpy(out, &four, sizeof four);
+}
+
+/* The greatest words of four blocks, of each of which the greatest are among 16. */
+__attribute__((target("avx2"))) static inline uint64_t greatest_of_four(__m256i a, __m256i b, __m256i c,
+                                                                        __m256i d)
+{
+    __m256i ab = _mm256_max_epu16(_mm256_unpacklo_epi16(a, b), _mm256_unpackhi_epi16(a, b));
+    __m256i cd = _mm256_max_epu16(_mm256_unpacklo_epi16(c, d), _mm256_unpackhi_epi16(c, d));
+    __m256i all = _mm256_max_epu16(_mm256_unpacklo_epi32(ab, cd), _mm256_unpackhi_epi32(ab, cd));
+    __m128i half = _mm_max_epu16(_mm256_castsi256_si128(all), _mm256_extracti128_si256(all, 1));
+    return (uint64_t)_mm_cvtsi128_si64(_mm_max_epu16(half, _mm_unpackhi_epi64(half, half)));
+}
+
+/* 32 bytes: the words themselves, in some order, and the squares of those at even and at odd places. */
+struct half_block {
+    __m256i words;
+    __m256 even, odd;
+};
+
+__attribute__((target("avx2,f16c"))) static inline struct half_block half_block(const uint8_t *data)
 {
     const __m256i shuffle = _mm256_setr_epi8(SHUFFLE_WORDS, SHUFFLE_WORDS);
-    __m256i here = _mm256_shuffle_epi8(_mm256_loadu_si256((const __m256i *)data), shuffle);
-    __m256i next = _mm256_shuffle_epi8(_mm256_loadu_si256((const __m256i *)(data + 4)), shuffle);
-    here = _mm256_permute4x64_epi64(here, 0xD8);
-    next = _mm256_permute4x64_epi64(next, 0xD8);
-    __m256 x = _mm256_cvtph_ps(_mm256_castsi256_si128(here));
-    __m256 y = _mm256_cvtph_ps(_mm256_extracti128_si256(here, 1));
-    __m256 z = _mm256_cvtph_ps(_mm256_castsi256_si128(next));
-    __m256 length =
-        _mm256_add_ps(_mm256_add_ps(_mm256_mul_ps(x, x), _mm256_mul_ps(y, y)), _mm256_mul_ps(z, z));
-    __m256 inside = _mm256_and_ps(_mm256_cmp_ps(length, _mm256_set1_ps(UNIT_LOW), _CMP_GE_OQ),
-                                  _mm256_cmp_ps(length, _mm256_set1_ps(UNIT_HIGH), _CMP_LE_OQ));
-    *words = here;
-    return (unsigned)_mm256_movemask_ps(inside);
+    __m256i words = _mm256_shuffle_epi8(_mm256_loadu_si256((const __m256i *)data), shuffle);
+    words = _mm256_permute4x64_epi64(words, 0xD8);
+    __m256 x = _mm256_cvtph_ps(_mm256_castsi256_si128(words));
+    __m256 y = _mm256_cvtph_ps(_mm256_extracti128_si256(words, 1));
+    return (struct half_block){words, _mm256_mul_ps(x, x), _mm256_mul_ps(y, y)};
 }
 
-/* Bits of the eight 4-byte places whose words are both below 256: bytes 0 and 2 are zero. */
-__attribute__((target("avx2"))) static inline unsigned small_avx2(const uint8_t *data)
+/* All ones where the triple is of unit length. Lengths are not negative, so that their bits are ordered as
+ * they are. */
+__attribute__((target("avx2"))) static inline __m256i unit_avx2(struct half_block here, __m256 next)
 {
-    __m256i high = _mm256_and_si256(_mm256_loadu_si256((const __m256i *)data), _mm256_set1_epi32(0x00FF00FF));
-    return (unsigned)_mm256_movemask_ps(
-        _mm256_castsi256_ps(_mm256_cmpeq_epi32(high, _mm256_setzero_si256())));
+    __m256i even = _mm256_castps_si256(here.even);
+    __m256i over = _mm256_permute2x128_si256(even, _mm256_castps_si256(next), 0x21);
+    __m256 third = _mm256_castsi256_ps(_mm256_alignr_epi8(over, even, 4));
+    __m256 length = _mm256_add_ps(_mm256_add_ps(here.even, here.odd), third);
+    __m256i above = _mm256_sub_epi32(_mm256_castps_si256(length), _mm256_set1_epi32(float_bits(UNIT_LOW)));
+    __m256i most = _mm256_set1_epi32(float_bits(UNIT_HIGH) - float_bits(UNIT_LOW));
+    return _mm256_cmpeq_epi32(_mm256_min_epu32(above, most), above);
 }
 
-/* The greatest of eight words. */
-__attribute__((target("avx2"))) static inline uint16_t greatest_word(__m128i words)
+__attribute__((target("avx2"))) static inline __m256i small_avx2(const uint8_t *data)
 {
-    __m128i least = _mm_minpos_epu16(_mm_xor_si128(words, _mm_set1_epi16(-1)));
-    return (uint16_t)~_mm_cvtsi128_si32(least);
+    __m256i high = _mm256_and_si256(_mm256_loadu_si256((const __m256i *)data), _mm256_set1_epi32(HIGH_BYTES));
+    return _mm256_cmpeq_epi32(high, _mm256_setzero_si256());
+}
+
+/* One bit for each of 32 places. */
+__attribute__((target("avx2"))) static inline uint32_t bits_avx2(__m256i a, __m256i b, __m256i c, __m256i d)
+{
+    __m256i bytes = _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
+    bytes = _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+    return (uint32_t)_mm256_movemask_epi8(bytes);
 }
 
 __attribute__((target("avx2,f16c"))) static void scan_avx2(const uint8_t *data, size_t blocks, uint16_t *unit,
                                                            uint16_t *small, uint16_t *top)
 {
-    for (size_t b = 0; b < blocks; b++, data += ANCHOR_BLOCK) {
-        __m256i low, high;
-        _mm_prefetch((const char *)data + ANCHOR_PREFETCH, _MM_HINT_T0);
-        unsigned bits = unit_avx2(data, &low);
-        bits |= unit_avx2(data + 32, &high) << 8;
-        unit[b] = (uint16_t)bits;
-        small[b] = (uint16_t)(small_avx2(data) | small_avx2(data + 32) << 8);
-        __m256i most = _mm256_max_epu16(low, high);
-        top[b] =
-            greatest_word(_mm_max_epu16(_mm256_castsi256_si128(most), _mm256_extracti128_si256(most, 1)));
+    struct half_block h[9];
+    size_t b = 0;
+    if (blocks > GROUP)
+        h[8] = half_block(data);
+    for (; b + GROUP < blocks; b += GROUP, data += GROUP * ANCHOR_BLOCK) {
+        uint64_t unit_bits = 0, small_bits = 0;
+        __m256i most[GROUP];
+        h[0] = h[8];
+#pragma GCC unroll 8
+        for (unsigned i = 1; i <= 8; i++)
+            h[i] = half_block(data + 32 * i);
+#pragma GCC unroll 4
+        for (unsigned i = 0; i < GROUP; i++) {
+            _mm_prefetch((const char *)data + ANCHOR_PREFETCH + ANCHOR_BLOCK * i, _MM_HINT_T0);
+            most[i] = _mm256_max_epu16(h[2 * i].words, h[2 * i + 1].words);
+        }
+#pragma GCC unroll 2
+        for (unsigned i = 0; i < 8; i += 4) {
+            const uint8_t *at = data + 32 * i;
+            unit_bits |=
+                (uint64_t)bits_avx2(unit_avx2(h[i], h[i + 1].even), unit_avx2(h[i + 1], h[i + 2].even),
+                                    unit_avx2(h[i + 2], h[i + 3].even), unit_avx2(h[i + 3], h[i + 4].even))
+                << 8 * i;
+            small_bits |= (uint64_t)bits_avx2(small_avx2(at), small_avx2(at + 32), small_avx2(at + 64),
+                                              small_avx2(at + 96))
+                          << 8 * i;
+        }
+        store_group(unit + b, unit_bits);
+        store_group(small + b, small_bits);
+        store_group(top + b, greatest_of_four(most[0], most[1], most[2], most[3]));
     }
+    scan_portable(data, blocks - b, unit + b, small + b, top + b);
 }
 
-__attribute__((target("avx512f,avx512bw,avx512vl,avx2,f16c"))) static void
-scan_avx512(const uint8_t *data, size_t blocks, uint16_t *unit, uint16_t *small, uint16_t *top)
+#define TARGET_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx2,f16c")))
+
+/* 64 bytes: the greater of each two words, and the squares of those at even and at odd places. */
+struct whole_block {
+    __m256i greater;
+    __m512 even, odd;
+};
+
+TARGET_AVX512 static inline struct whole_block whole_block(const uint8_t *data)
 {
     const __m512i shuffle = _mm512_broadcast_i32x4(_mm_setr_epi8(SHUFFLE_WORDS));
     const __m512i gather = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
-    const __m512 low = _mm512_set1_ps(UNIT_LOW), high = _mm512_set1_ps(UNIT_HIGH);
-    for (size_t b = 0; b < blocks; b++, data += ANCHOR_BLOCK) {
-        _mm_prefetch((const char *)data + ANCHOR_PREFETCH, _MM_HINT_T0);
-        __m512i raw = _mm512_loadu_si512(data);
-        __m512i here = _mm512_permutexvar_epi64(gather, _mm512_shuffle_epi8(raw, shuffle));
-        __m512i next =
-            _mm512_permutexvar_epi64(gather, _mm512_shuffle_epi8(_mm512_loadu_si512(data + 4), shuffle));
-        __m256i even = _mm512_castsi512_si256(here), odd = _mm512_extracti64x4_epi64(here, 1);
-        __m512 x = _mm512_cvtph_ps(even), y = _mm512_cvtph_ps(odd),
-               z = _mm512_cvtph_ps(_mm512_castsi512_si256(next));
-        __m512 length =
-            _mm512_add_ps(_mm512_add_ps(_mm512_mul_ps(x, x), _mm512_mul_ps(y, y)), _mm512_mul_ps(z, z));
-        __mmask16 above = _mm512_cmp_ps_mask(length, low, _CMP_GE_OQ);
-        unit[b] = (uint16_t)_mm512_mask_cmp_ps_mask(above, length, high, _CMP_LE_OQ);
-        small[b] = (uint16_t)_mm512_testn_epi32_mask(raw, _mm512_set1_epi32(0x00FF00FF));
-        __m256i most = _mm256_max_epu16(even, odd);
-        top[b] =
-            greatest_word(_mm_max_epu16(_mm256_castsi256_si128(most), _mm256_extracti128_si256(most, 1)));
+    __m512i words = _mm512_permutexvar_epi64(gather, _mm512_shuffle_epi8(_mm512_loadu_si512(data), shuffle));
+    __m256i even = _mm512_castsi512_si256(words), odd = _mm512_extracti64x4_epi64(words, 1);
+    __m512 x = _mm512_cvtph_ps(even), y = _mm512_cvtph_ps(odd);
+    return (struct whole_block){_mm256_max_epu16(even, odd), _mm512_mul_ps(x, x), _mm512_mul_ps(y, y)};
+}
+
+TARGET_AVX512 static inline uint64_t unit_avx512(struct whole_block here, __m512 next)
+{
+    __m512i third = _mm512_alignr_epi32(_mm512_castps_si512(next), _mm512_castps_si512(here.even), 1);
+    __m512 length = _mm512_add_ps(_mm512_add_ps(here.even, here.odd), _mm512_castsi512_ps(third));
+    __m512i above = _mm512_sub_epi32(_mm512_castps_si512(length), _mm512_set1_epi32(float_bits(UNIT_LOW)));
+    return _mm512_cmple_epu32_mask(above, _mm512_set1_epi32(float_bits(UNIT_HIGH) - float_bits(UNIT_LOW)));
+}
+
+TARGET_AVX512 static inline uint64_t small_avx512(const uint8_t *data)
+{
+    return _mm512_testn_epi32_mask(_mm512_loadu_si512(data), _mm512_set1_epi32(HIGH_BYTES));
+}
+
+TARGET_AVX512 static void scan_avx512(const uint8_t *data, size_t blocks, uint16_t *unit, uint16_t *small,
+                                      uint16_t *top)
+{
+    struct whole_block w[GROUP + 1];
+    size_t b = 0;
+    if (blocks > GROUP)
+        w[GROUP] = whole_block(data);
+    for (; b + GROUP < blocks; b += GROUP, data += GROUP * ANCHOR_BLOCK) {
+        uint64_t unit_bits = 0, small_bits = 0;
+        w[0] = w[GROUP];
+#pragma GCC unroll 4
+        for (unsigned i = 0; i < GROUP; i++) {
+            _mm_prefetch((const char *)data + ANCHOR_PREFETCH + ANCHOR_BLOCK * i, _MM_HINT_T0);
+            w[i + 1] = whole_block(data + ANCHOR_BLOCK * (i + 1));
+            unit_bits |= unit_avx512(w[i], w[i + 1].even) << 16 * i;
+            small_bits |= small_avx512(data + ANCHOR_BLOCK * i) << 16 * i;
+        }
+        store_group(unit + b, unit_bits);
+        store_group(small + b, small_bits);
+        store_group(top + b, greatest_of_four(w[0].greater, w[1].greater, w[2].greater, w[3].greater));
     }
+    scan_portable(data, blocks - b, unit + b, small + b, top + b);
 }
 
 /* Asked of the processor itself: clang 14's __builtin_cpu_supports does not know the word. */
@@ -214,11 +302,14 @@ static void scan_open(struct scan *scan, size_t end)
     scan->block = end > scan->block ? end : scan->block;
 }
 
-/* Describes the blocks before `end` as walled off. None of their bits is set: the arena gave zeros. */
+/* Describes the blocks before `end` as walled off. */
 static void scan_walled(struct scan *scan, size_t end)
 {
-    for (; scan->block < end; scan->block++)
+    for (; scan->block < end; scan->block++) {
+        scan->map->unit[scan->block] = 0;
+        scan->map->small[scan->block] = 0;
         scan->map->top[scan->block] = 0xFFFF;
+    }
 }
 
 /* Describes one block that the section's end or a wall cuts, from a copy with 0xFF in place of what is not to
@@ -246,9 +337,9 @@ bool anchor_scan(const uint8_t *data, size_t size, const struct anchor_range *wa
 {
     size_t blocks = (size + ANCHOR_BLOCK - 1) / ANCHOR_BLOCK;
     *out = (struct anchor_map){.data = data, .size = size, .blocks = blocks};
-    out->unit = arena_array(arena, blocks, sizeof *out->unit);
-    out->small = arena_array(arena, blocks, sizeof *out->small);
-    out->top = arena_array(arena, blocks, sizeof *out->top);
+    out->unit = arena_array_raw(arena, blocks, sizeof *out->unit);
+    out->small = arena_array_raw(arena, blocks, sizeof *out->small);
+    out->top = arena_array_raw(arena, blocks, sizeof *out->top);
     if (!out->unit || !out->small || !out->top)
         return false;
     struct scan scan = {.map = out, .run = kernel_of(path)};

@@ -17,8 +17,8 @@
 
 #define ANCHOR_BLOCK 64u /* bytes one entry of the map describes */
 #define ANCHOR_SMALL 256u
-/* So many bytes ahead the pass asks for memory: with half of it 0.68 of read bandwidth by AVX2 and 0.79 by
- * AVX-512, with this 0.77 and 0.89, with twice as much the same (bench/README.md). */
+/* So many bytes ahead the pass asks for memory. With half of it the pass is a tenth slower, with twice as
+ * much no faster (`anchorage bench scan`). */
 #define ANCHOR_PREFETCH 2048
 
 /* A half-open range of bytes, counted from the start of the data section. */

@@ -15,41 +15,45 @@
 struct arena_block {
     struct arena_block *older;
     size_t used, size;
-    bool dirty; /* reused after a reset: its bytes are not zero any more */
+    bool dirty; /* its bytes need not be zero: begun by a raw array, or reused after a reset */
     _Alignas(16) unsigned char bytes[];
 };
 
-static struct arena_block *arena_grow(struct arena *arena, size_t size)
+static struct arena_block *arena_grow(struct arena *arena, size_t size, bool cleared)
 {
     size_t room = size > ARENA_BLOCK_SIZE ? size : ARENA_BLOCK_SIZE;
     if (room > SIZE_MAX - sizeof(struct arena_block))
         return NULL;
-    struct arena_block *block = calloc(1, sizeof *block + room);
+    struct arena_block *block = cleared ? calloc(1, sizeof *block + room) : malloc(sizeof *block + room);
     if (!block)
         return NULL;
-    block->older = arena->block;
-    block->size = room;
+    *block = (struct arena_block){.older = arena->block, .size = room, .dirty = !cleared};
     arena->block = block;
     arena->bytes += sizeof *block + room;
     return block;
 }
 
-void *arena_alloc(struct arena *arena, size_t size)
+static void *arena_take(struct arena *arena, size_t size, bool cleared)
 {
     if (size > SIZE_MAX - ARENA_ALIGN)
         return NULL;
     size = (size + ARENA_ALIGN - 1) & ~(ARENA_ALIGN - 1);
     struct arena_block *block = arena->block;
     if (!block || size > block->size - block->used) {
-        block = arena_grow(arena, size);
+        block = arena_grow(arena, size, cleared);
         if (!block)
             return NULL;
     }
     void *object = block->bytes + block->used;
     block->used += size;
-    if (block->dirty)
+    if (block->dirty && cleared)
         memset(object, 0, size);
     return object;
+}
+
+void *arena_alloc(struct arena *arena, size_t size)
+{
+    return arena_take(arena, size, true);
 }
 
 void *arena_array(struct arena *arena, size_t count, size_t size)
@@ -58,6 +62,14 @@ void *arena_array(struct arena *arena, size_t count, size_t size)
     if (__builtin_mul_overflow(count, size, &bytes))
         return NULL;
     return arena_alloc(arena, bytes);
+}
+
+void *arena_array_raw(struct arena *arena, size_t count, size_t size)
+{
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes))
+        return NULL;
+    return arena_take(arena, bytes, false);
 }
 
 char *arena_copy(struct arena *arena, const void *bytes, size_t size)

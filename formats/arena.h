@@ -1,7 +1,7 @@
 /* arena.h - memory that is freed all at once.
  *
  * A decoder's result and its temporaries live in one arena; nobody frees single objects. An arena belongs to
- * one thread at a time. Memory is zeroed and aligned to 16 bytes.
+ * one thread at a time. Memory is zeroed, unless it is asked for raw, and aligned to 16 bytes.
  */
 #ifndef ANCHORAGE_ARENA_H
 #define ANCHORAGE_ARENA_H
@@ -22,6 +22,9 @@ void *arena_alloc(struct arena *arena, size_t size);
 
 /* Room for `count` elements of `size` bytes, zeroed; NULL when the product overflows or memory runs out. */
 void *arena_array(struct arena *arena, size_t count, size_t size);
+
+/* The same, not zeroed: for large arrays that are filled at once. */
+void *arena_array_raw(struct arena *arena, size_t count, size_t size);
 
 /* A copy of `size` bytes with a NUL behind them; NULL when memory runs out. */
 char *arena_copy(struct arena *arena, const void *bytes, size_t size);

@@ -20,8 +20,8 @@ struct buffer {
 /* Makes room for `size` more bytes; false (and failed) when memory runs out. For the functions below. */
 bool buffer_grow(struct buffer *buffer, size_t size);
 
-/* Room for `size` more bytes at the end, counted as written and not initialised; NULL (and failed) when memory runs
- * out. The pointer is good until the next call. */
+/* Room for `size` more bytes at the end, counted as written and not initialised; NULL (and failed) when
+ * memory runs out. The pointer is good until the next call. */
 static inline uint8_t *buffer_extend(struct buffer *buffer, size_t size)
 {
     if ((buffer->failed || size > buffer->room - buffer->size || !buffer->data) && !buffer_grow(buffer, size))

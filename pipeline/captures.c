@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- lines ------------------------------------------------------------------------------------------------- */
+/* ---- lines --------------------------------------------------------------------------------------------- */
 
 struct parse {
     struct capture_list *list;
@@ -29,7 +29,8 @@ static bool out_of_memory(struct error *err)
 static bool number_of(const json_t *object, const char *key, uint64_t most, uint64_t *out)
 {
     const json_t *value = json_object_get(object, key);
-    if (!json_is_integer(value) || json_integer_value(value) < 0 || (uint64_t)json_integer_value(value) > most)
+    if (!json_is_integer(value) || json_integer_value(value) < 0 ||
+        (uint64_t)json_integer_value(value) > most)
         return false;
     *out = (uint64_t)json_integer_value(value);
     return true;
@@ -54,14 +55,16 @@ static bool parse_buffers(const struct parse *parse, const json_t *list, struct 
 {
     size_t count = json_array_size(list);
     if (!json_is_array(list) || count == 0 || count > 4096)
-        return bad_line(parse, "\"buffers\" must be a list of buffers as `query --json` prints them, or null");
+        return bad_line(parse,
+                        "\"buffers\" must be a list of buffers as `query --json` prints them, or null");
     out->buffer_count = (uint32_t)count;
     out->buffers = arena_array(&parse->list->arena, count, sizeof *out->buffers);
     if (!out->buffers)
         return out_of_memory(parse->err);
     for (size_t i = 0; i < count; i++)
         if (!parse_buffer(json_array_get(list, i), &out->buffers[i]))
-            return bad_line(parse, "a buffer needs index_offset, index_count, vertex_offset, vertex_count and stride");
+            return bad_line(
+                parse, "a buffer needs index_offset, index_count, vertex_offset, vertex_count and stride");
     return true;
 }
 
@@ -89,7 +92,9 @@ static bool parse_object(const struct parse *parse, json_t *object, struct captu
     {
         if (strcmp(key, "resource") != 0 && strcmp(key, "container") != 0 && strcmp(key, "row0_x") != 0 &&
             strcmp(key, "buffers") != 0)
-            return bad_line(parse, "an object of \"resource\" and \"row0_x\", or \"container\" and \"buffers\", is wanted");
+            return bad_line(
+                parse,
+                "an object of \"resource\" and \"row0_x\", or \"container\" and \"buffers\", is wanted");
     }
     if (!resource || !*resource)
         return bad_line(parse, "\"resource\" must be a name");
@@ -191,7 +196,7 @@ void captures_free(struct capture_list *list)
     *list = (struct capture_list){0};
 }
 
-/* ---- into the store ---------------------------------------------------------------------------------------- */
+/* ---- into the store ------------------------------------------------------------------------------------ */
 
 struct put {
     const struct capture_list *list;
@@ -216,8 +221,8 @@ static bool is_about_the_same(const struct capture_record *a, const struct captu
     return a->kind == b->kind && same_text(a->resource, b->resource) && same_text(a->container, b->container);
 }
 
-static bool withdraw(struct store_txn *txn, struct stored *stored, const struct capture_record *what, uint64_t *changed,
-                     struct error *err)
+static bool withdraw(struct store_txn *txn, struct stored *stored, const struct capture_record *what,
+                     uint64_t *changed, struct error *err)
 {
     for (size_t i = 0; i < stored->count; i++) {
         if (stored->gone[i] || !is_about_the_same(&stored->list[i], what))
@@ -230,8 +235,8 @@ static bool withdraw(struct store_txn *txn, struct stored *stored, const struct 
     return true;
 }
 
-static bool add(struct store_txn *txn, struct stored *stored, const struct capture_record *what, uint64_t *changed,
-                struct error *err)
+static bool add(struct store_txn *txn, struct stored *stored, const struct capture_record *what,
+                uint64_t *changed, struct error *err)
 {
     struct hash key = capture_key(what);
     for (size_t i = 0; i < stored->count; i++) {
@@ -275,7 +280,8 @@ static bool put_captures(struct store_txn *txn, void *ctx, struct error *err)
     return ok;
 }
 
-bool captures_store(struct store *store, const struct capture_list *list, uint64_t *changed, struct error *err)
+bool captures_store(struct store *store, const struct capture_list *list, uint64_t *changed,
+                    struct error *err)
 {
     struct put put = {.list = list};
     bool ok = store_update(store, put_captures, &put, err);

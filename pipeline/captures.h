@@ -1,10 +1,10 @@
 /* captures.h - what a running engine drew, from JSON lines into a store.
  *
- * A line is `{"resource": NAME, "row0_x": 1 or -1}` or `{"resource": NAME, "container": ADDRESS, "buffers": [...]}`, the
- * buffers as the JSON of a resource has them. `"row0_x": null` and `"buffers": null` withdraw what is stored of that name
- * (and container), so that another capture can take its place. Captures stay until they are withdrawn; a second one that
- * says the same changes nothing. What they decide, and what contradicts them, is for the passes to say
- * (pipeline/pass_capture.c, pass_twins.c).
+ * A line is `{"resource": NAME, "row0_x": 1 or -1}` or `{"resource": NAME, "container": ADDRESS, "buffers":
+ * [...]}`, the buffers as the JSON of a resource has them. `"row0_x": null` and `"buffers": null` withdraw
+ * what is stored of that name (and container), so that another capture can take its place. Captures stay
+ * until they are withdrawn; a second one that says the same changes nothing. What they decide, and what
+ * contradicts them, is for the passes to say (pipeline/pass_capture.c, pass_twins.c).
  */
 #ifndef ANCHORAGE_CAPTURES_H
 #define ANCHORAGE_CAPTURES_H
@@ -25,14 +25,16 @@ struct capture_list {
     size_t count;
 };
 
-/* Reads a whole file and checks every line. False with *err set, ERROR_USAGE with the line's number for one that is none,
- * ERROR_IO for a file that cannot be read. captures_free in any case. */
+/* Reads a whole file and checks every line. False with *err set, ERROR_USAGE with the line's number for one
+ * that is none, ERROR_IO for a file that cannot be read. captures_free in any case. */
 bool captures_read(const char *path, struct capture_list *list, struct error *err);
 /* The same from memory. */
 bool captures_parse(const char *text, size_t size, struct capture_list *list, struct error *err);
 void captures_free(struct capture_list *list);
 
-/* Applies the lines in order to the stored captures, in one transaction. *changed counts those added or withdrawn. */
-bool captures_store(struct store *store, const struct capture_list *list, uint64_t *changed, struct error *err);
+/* Applies the lines in order to the stored captures, in one transaction. *changed counts those added or
+ * withdrawn. */
+bool captures_store(struct store *store, const struct capture_list *list, uint64_t *changed,
+                    struct error *err);
 
 #endif

@@ -9,7 +9,8 @@
 static void prefix_of(const char *name, char out[static 40])
 {
     size_t length = 0;
-    while (length < 8 && ((name[length] >= 'a' && name[length] <= 'z') || (name[length] >= 'A' && name[length] <= 'Z')))
+    while (length < 8 &&
+           ((name[length] >= 'a' && name[length] <= 'z') || (name[length] >= 'A' && name[length] <= 'Z')))
         length++;
     memcpy(out, name, length);
     out[length] = '\0';

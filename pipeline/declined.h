@@ -4,8 +4,8 @@
 
 #include "pipeline/passes.h"
 
-/* Counts declined resources by reason, by the letters their names begin with, by container and by declared vertices, under
- * the number of the last stored run. Rows live in the passes' arena. */
+/* Counts declined resources by reason, by the letters their names begin with, by container and by declared
+ * vertices, under the number of the last stored run. Rows live in the passes' arena. */
 bool declined_census(struct passes *passes, struct declined_census *census, struct error *err);
 
 #endif

@@ -8,10 +8,10 @@
 #include "pipeline/address.h"
 #include "pipeline/parallel.h"
 
-/* A batch is one transaction: large enough that its fsync and the pages it touches all over the trees are small beside
- * the decoding, small enough that two of them stay near a hundred megabytes. An item counts for its content and for
- * what is kept of it in any case. */
-#define BATCH_BYTES ((size_t)48 << 20)
+/* A batch is one transaction: large enough that its fsync and the pages it touches all over the trees are
+ * small beside the decoding, small enough that two of them stay near a hundred megabytes. An item counts for
+ * its content and for what is kept of it in any case. */
+#define BATCH_BYTES ((size_t)40 << 20)
 #define ITEM_BYTES  ((size_t)1 << 10)
 /* What a worker takes at once: enough that the lock is rare, few enough that it is all in its cache. */
 #define HANDFUL_ITEMS 32
@@ -60,9 +60,9 @@ struct worker {
     struct slot handful[HANDFUL_ITEMS];
     size_t count, bytes; /* taken */
     struct decode_scratch scratch;
-    struct arena arena;      /* of the item being decoded */
-    struct store_txn *txn;   /* sees the commits before the step began */
-    struct error err;        /* a fault of the job */
+    struct arena arena;    /* of the item being decoded */
+    struct store_txn *txn; /* sees the commits before the step began */
+    struct error err;      /* a fault of the job */
 };
 
 /* An archive that is open in the extraction, and how many items came out of it so far. */
@@ -97,7 +97,8 @@ struct ingest {
     struct error extract_err;
 };
 
-/* A number that changes with everything that decides outcomes: a file read under another one is read again. */
+/* A number that changes with everything that decides outcomes: a file read under another one is read again.
+ */
 static uint32_t outcome_version(const struct extract_limits *limits)
 {
     uint64_t facts[3 + 2 * FORMAT_COUNT] = {EXTRACT_VERSION, limits ? limits->depth : 0,
@@ -117,7 +118,7 @@ static bool out_of_memory(struct error *err)
     return error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory during a run");
 }
 
-/* ---- extraction: under the lock ----------------------------------------------------------------------------- */
+/* ---- extraction: under the lock ------------------------------------------------------------------------ */
 
 /* Whether the store vouches for a plain file, so that it need not be opened. */
 static bool is_unchanged(const char *path, uint64_t size, int64_t mtime_ns, void *ctx)
@@ -157,7 +158,8 @@ static uint32_t slot_version(struct ingest *ingest, const struct extracted *item
     return limited ? ingest->version_limited : ingest->version;
 }
 
-/* Counts the items of each archive: `slot->members` when the item is an archive's end. False when memory runs out. */
+/* Counts the items of each archive: `slot->members` when the item is an archive's end. False when memory runs
+ * out. */
 static bool count_member(struct ingest *ingest, struct slot *slot)
 {
     const struct extracted *item = &slot->item;
@@ -211,8 +213,8 @@ static bool take_item(struct ingest *ingest, struct worker *worker)
     return true;
 }
 
-/* Gives the last handful back and takes the next. What one core has just read it decodes itself, so the bytes are
- * still in its cache. False when the batch is full or the input at its end. */
+/* Gives the last handful back and takes the next. What one core has just read it decodes itself, so the bytes
+ * are still in its cache. False when the batch is full or the input at its end. */
 static bool take_handful(struct ingest *ingest, struct worker *worker)
 {
     pthread_mutex_lock(&ingest->input);
@@ -235,7 +237,7 @@ static void stop_workers(struct ingest *ingest)
     pthread_mutex_unlock(&ingest->input);
 }
 
-/* ---- from an item to the log -------------------------------------------------------------------------------- */
+/* ---- from an item to the log --------------------------------------------------------------------------- */
 
 static bool log_archive(struct share *share, const struct slot *slot, struct error *err)
 {
@@ -265,22 +267,24 @@ static bool log_decoded(struct share *share, uint32_t order, const struct decode
 {
     for (size_t i = 0; i < decoded->geometry_count; i++) {
         const struct decoded_geometry *geometry = &decoded->geometries[i];
-        if (geometry->encoded && !store_log_geometry(share->log, order, &geometry->hash, geometry->encoded,
-                                                     geometry->size, err))
+        if (geometry->encoded &&
+            !store_log_geometry(share->log, order, &geometry->hash, geometry->encoded, geometry->size, err))
             return false;
     }
     return store_log_container(share->log, order, &decoded->hash, &decoded->record, decoded->resources,
                                decoded->resource_count, err);
 }
 
-static bool log_source(const struct ingest *ingest, struct share *share, const struct slot *slot, const char *stem,
-                       struct error *err)
+static bool log_source(const struct ingest *ingest, struct share *share, const struct slot *slot,
+                       const char *stem, struct error *err)
 {
     const struct extracted *item = &slot->item;
     /* A content's status is its container's; only a place without content has one of its own. */
     bool failed = item->kind == EXTRACT_FAILED;
     struct source_record source = {
-        .kind = item->kind == EXTRACT_UNKNOWN ? SOURCE_UNKNOWN : failed ? SOURCE_FAILED : SOURCE_CONTAINER,
+        .kind = item->kind == EXTRACT_UNKNOWN ? SOURCE_UNKNOWN
+                : failed                      ? SOURCE_FAILED
+                                              : SOURCE_CONTAINER,
         .path = item->path,
         .stem = stem,
         .container = item->hash,
@@ -301,7 +305,8 @@ static bool log_source(const struct ingest *ingest, struct share *share, const s
     return store_log_source(share->log, slot->order, &source, err);
 }
 
-static void count_slot(struct ingest_progress *counts, const struct extracted *item, const struct decoded *decoded)
+static void count_slot(struct ingest_progress *counts, const struct extracted *item,
+                       const struct decoded *decoded)
 {
     counts->items++;
     switch (item->kind) {
@@ -350,7 +355,8 @@ static void counts_add(struct ingest_progress *sum, const struct ingest_progress
 }
 
 /* Takes down the event of an item, to be told when it is committed. */
-static bool note_slot(struct share *share, const struct slot *slot, const struct decoded *decoded, struct error *err)
+static bool note_slot(struct share *share, const struct slot *slot, const struct decoded *decoded,
+                      struct error *err)
 {
     const struct extracted *item = &slot->item;
     const struct container *container = &decoded->record.container;
@@ -372,17 +378,18 @@ static bool note_slot(struct share *share, const struct slot *slot, const struct
                   .ambiguous = decoded->record.by_status[RESOURCE_AMBIGUOUS]},
     };
     buffer_append(&share->notes, &note, sizeof note);
-    return (note.event.path && (note.event.message || !*message) && !share->notes.failed) || out_of_memory(err);
+    return (note.event.path && (note.event.message || !*message) && !share->notes.failed) ||
+           out_of_memory(err);
 }
 
-static bool decode_slot(struct ingest *ingest, struct worker *worker, struct slot *slot, struct decoded *decoded,
-                        char **stem)
+static bool decode_slot(struct ingest *ingest, struct worker *worker, struct slot *slot,
+                        struct decoded *decoded, char **stem)
 {
     struct extracted *item = &slot->item;
     const struct input in = {item->data, item->size, item->name};
     const struct decode_known known = {worker->txn, ingest->seen};
-    if (!decode_container(&in, item->format, item->ambiguous_format, &known, &worker->scratch, &worker->arena, decoded,
-                          &worker->err))
+    if (!decode_container(&in, item->format, item->ambiguous_format, &known, &worker->scratch, &worker->arena,
+                          decoded, &worker->err))
         return false;
     item->hash = decoded->hash;
     if (item->format == FORMAT_XPR2) /* its resources have the directory's names */
@@ -428,14 +435,15 @@ static void work(struct ingest *ingest, struct worker *worker, struct share *sha
     }
 }
 
-/* ---- committing --------------------------------------------------------------------------------------------- */
+/* ---- committing ---------------------------------------------------------------------------------------- */
 
 static bool put_batch(struct store_txn *txn, void *ctx, struct error *err)
 {
     const struct ingest *ingest = ctx;
     if (!store_put_logs(txn, ingest->logs, (size_t)ingest->worker_count, err))
         return false;
-    /* Now that all members of the archives that end here are in: what they held before and hold no longer goes. */
+    /* Now that all members of the archives that end here are in: what they held before and hold no longer
+     * goes. */
     for (int i = 0; i < ingest->worker_count; i++) {
         const struct buffer *ends = &ingest->committing->shares[i].ends;
         const struct archive_end *end = (const struct archive_end *)ends->data;
@@ -488,7 +496,7 @@ static void commit_batch(struct ingest *ingest)
         tell_batch(ingest, &ingest->commit_err);
 }
 
-/* ---- the steps ---------------------------------------------------------------------------------------------- */
+/* ---- the steps ----------------------------------------------------------------------------------------- */
 
 static void batch_clear(struct batch *batch, int workers, bool last)
 {
@@ -585,7 +593,8 @@ static bool setup_seen(struct ingest *ingest, struct error *err)
 static bool setup(struct ingest *ingest, struct error *err)
 {
     const struct ingest_options *options = ingest->options;
-    const struct extract_options extract = {.limits = options->limits, .unchanged = is_unchanged, .ctx = ingest};
+    const struct extract_options extract = {
+        .limits = options->limits, .unchanged = is_unchanged, .ctx = ingest};
     size_t count = (size_t)options->threads;
     bool ok = true;
     ingest->worker_count = options->threads;

@@ -7,7 +7,8 @@
 #define NEIGHBOURS 2  /* on each side */
 #define STRANGERS  16 /* places of others that each anchor is compared with */
 
-/* Distances from a place to the nearest and the second nearest sure neighbour; how many of the two there are. */
+/* Distances from a place to the nearest and the second nearest sure neighbour; how many of the two there are.
+ */
 static unsigned nearest(const int64_t *anchors, size_t count, size_t number, int64_t place, uint64_t out[2])
 {
     unsigned found = 0;
@@ -40,7 +41,8 @@ static void add(struct sample *sample, unsigned found, const uint64_t distances[
         sample->list[k][sample->count[k]++] = distances[k];
 }
 
-/* How far neighbours are from their own places, and from places of strangers, which are spread evenly over the others. */
+/* How far neighbours are from their own places, and from places of strangers, which are spread evenly over
+ * the others. */
 static void collect(const int64_t *anchors, size_t count, struct sample *right, struct sample *chance)
 {
     for (size_t i = 0; i < count; i++) {
@@ -82,8 +84,8 @@ static double share(size_t part, size_t whole)
     return ((double)part + 0.5) / ((double)whole + 1);
 }
 
-/* The limit that tells neighbours from strangers best. Distances on one side of it are not told apart: that one of two
- * places in the same neighbourhood is nearer by chance means nothing. */
+/* The limit that tells neighbours from strangers best. Distances on one side of it are not told apart: that
+ * one of two places in the same neighbourhood is nearer by chance means nothing. */
 static void learn(const struct sample *right, const struct sample *chance, unsigned k, struct nearness *out)
 {
     const uint64_t *mine = right->list[k], *theirs = chance->list[k];
@@ -128,15 +130,16 @@ bool nearness_learn(const int64_t *anchors, size_t count, struct arena *arena, s
     return true;
 }
 
-double nearness_odds(const struct nearness *nearness, const int64_t *anchors, size_t count, size_t number, int64_t place)
+double nearness_odds(const struct nearness *nearness, const int64_t *anchors, size_t count, size_t number,
+                     int64_t place)
 {
     uint64_t distances[2];
     unsigned found = nearest(anchors, count, number, place, distances);
     double sum = 0;
     for (unsigned k = 0; k < found; k++) {
-        double odds = distances[k] <= nearness->near[k]  ? nearness->near_odds[k]
+        double odds = distances[k] <= nearness->near[k] ? nearness->near_odds[k]
                       : distances[k] > nearness->far[k] ? nearness->far_odds[k]
-                                                         : 0;
+                                                        : 0;
         sum += odds / (k + 1);
     }
     return fmax(fmin(sum, NEARNESS_MAX), -NEARNESS_MAX);

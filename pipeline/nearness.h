@@ -1,9 +1,9 @@
-/* nearness.h - what it is worth that a place lies near the descriptor's neighbours, as learned from a container's own sure
- * anchors. Pure.
+/* nearness.h - what it is worth that a place lies near the descriptor's neighbours, as learned from a
+ * container's own sure anchors. Pure.
  *
- * Nothing is assumed: where neighbours lie no nearer to each other than strangers do, or too few are sure, it is worth
- * nothing. The locator asks the same question of one container (formats/anchor_context.h), in powers of two; this asks it
- * once more where a proof from elsewhere has added anchors, and to the byte.
+ * Nothing is assumed: where neighbours lie no nearer to each other than strangers do, or too few are sure, it
+ * is worth nothing. The locator asks the same question of one container (formats/anchor_context.h), in powers
+ * of two; this asks it once more where a proof from elsewhere has added anchors, and to the byte.
  */
 #ifndef ANCHORAGE_NEARNESS_H
 #define ANCHORAGE_NEARNESS_H
@@ -20,14 +20,17 @@
 /* Of the nearest and the second nearest of two neighbours on each side. */
 struct nearness {
     uint64_t near[2], far[2]; /* near: at most; far: more than. Between them nothing is said */
-    double near_odds[2], far_odds[2]; /* natural logs of how much oftener neighbours are there than strangers */
+    double near_odds[2],
+        far_odds[2]; /* natural logs of how much oftener neighbours are there than strangers */
 };
 
-/* Learns from anchors in the directory's order: a place each, or -1 for what is not sure. All zero when there is nothing to
- * learn. False when memory runs out. */
+/* Learns from anchors in the directory's order: a place each, or -1 for what is not sure. All zero when there
+ * is nothing to learn. False when memory runs out. */
 bool nearness_learn(const int64_t *anchors, size_t count, struct arena *arena, struct nearness *out);
 
-/* The odds of a place for the resource of that number, within +-NEARNESS_MAX; 0 where no neighbour is sure. */
-double nearness_odds(const struct nearness *nearness, const int64_t *anchors, size_t count, size_t number, int64_t place);
+/* The odds of a place for the resource of that number, within +-NEARNESS_MAX; 0 where no neighbour is sure.
+ */
+double nearness_odds(const struct nearness *nearness, const int64_t *anchors, size_t count, size_t number,
+                     int64_t place);
 
 #endif

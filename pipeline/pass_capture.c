@@ -1,8 +1,8 @@
 /* pass_capture.c - placements that were captured from a running engine: they are proof.
  *
- * A capture that excludes an earlier one, or does not fit its resource, is a contradiction: the earlier one stays. One
- * whose place is not among the stored candidates cannot be followed from the store alone; then what was decided by other
- * means is not called decided any more.
+ * A capture that excludes an earlier one, or does not fit its resource, is a contradiction: the earlier one
+ * stays. One whose place is not among the stored candidates cannot be followed from the store alone; then
+ * what was decided by other means is not called decided any more.
  */
 #include "pipeline/passes.h"
 
@@ -18,14 +18,15 @@ static bool capture_units(struct passes *passes, size_t *count, struct error *er
 }
 
 /* Captures are few, and each depends on those before it: all is done by the commit. */
-static bool capture_run(const struct passes *passes, size_t unit, int thread, void **result, struct error *err)
+static bool capture_run(const struct passes *passes, size_t unit, int thread, void **result,
+                        struct error *err)
 {
     (void)unit, (void)err;
     *result = &passes->threads[thread];
     return true;
 }
 
-/* ---- which resource is meant ------------------------------------------------------------------------------- */
+/* ---- which resource is meant --------------------------------------------------------------------------- */
 
 static int compare_containers(const void *a, const void *b)
 {
@@ -34,8 +35,8 @@ static int compare_containers(const void *a, const void *b)
 }
 
 /* The one resource of that name in the container of that address; NULL when there is none, or several. */
-static bool find_meant(struct passes *passes, const struct capture_record *capture, struct pass_resource **meant,
-                       struct error *err)
+static bool find_meant(struct passes *passes, const struct capture_record *capture,
+                       struct pass_resource **meant, struct error *err)
 {
     struct hash path = hash_bytes(capture->container, strlen(capture->container));
     struct source_record source;
@@ -45,8 +46,9 @@ static bool find_meant(struct passes *passes, const struct capture_record *captu
     bool ok = store_get_source(passes->threads[0].txn, &path, &arena, &source, &found, err);
     const struct pass_container wanted = {.hash = source.container};
     const struct pass_container *container =
-        ok && found ? bsearch(&wanted, passes->containers, passes->container_count, sizeof wanted, compare_containers)
-                    : NULL;
+        ok && found && passes->container_count
+            ? bsearch(&wanted, passes->containers, passes->container_count, sizeof wanted, compare_containers)
+            : NULL;
     arena_free(&arena);
     unsigned met = 0;
     for (uint32_t i = 0; container && i < container->count; i++) {
@@ -88,45 +90,49 @@ static uint32_t find_candidate(const struct pass_resource *r, const struct captu
 }
 
 /* Another captured resource whose block overlaps without being the same; NULL when there is none. */
-static const struct pass_resource *find_overlapped(const struct passes *passes, const struct pass_resource *r, uint32_t c)
+static const struct pass_resource *find_overlapped(const struct passes *passes, const struct pass_resource *r,
+                                                   uint32_t c)
 {
     const struct pass_container *container = &passes->containers[r->container];
     bool same;
     for (uint32_t i = 0; i < container->count; i++) {
         const struct pass_resource *other = &passes->resources[container->first + i];
-        if (other != r && other->now.captured && other->now.chosen != RESOLVED_NONE && pass_is_located(other) &&
-            pass_blocks_overlap(r, c, other, other->now.chosen, &same) && !same)
+        if (other != r && other->now.captured && other->now.chosen != RESOLVED_NONE &&
+            pass_is_located(other) && pass_blocks_overlap(r, c, other, other->now.chosen, &same) && !same)
             return other;
     }
     return NULL;
 }
 
-/* ---- placements -------------------------------------------------------------------------------------------- */
+/* ---- placements ---------------------------------------------------------------------------------------- */
 
-static bool contradict(struct passes *passes, const struct pass_resource *r, const struct capture_record *capture,
-                       const char *with, struct error *err)
+static bool contradict(struct passes *passes, const struct pass_resource *r,
+                       const struct capture_record *capture, const char *with, struct error *err)
 {
     uint32_t number = (uint32_t)(r - passes->resources);
     return passes_find(passes, FINDING_CONTRADICTED, &r->key.container, capture->resource, &number, 1, err,
                        "the captured placement of %s in %s, indices at 0x%llX, contradicts %s; that stays",
                        capture->resource, capture->container,
-                       (unsigned long long)(capture->buffer_count ? capture->buffers[0].index_offset : 0), with);
+                       (unsigned long long)(capture->buffer_count ? capture->buffers[0].index_offset : 0),
+                       with);
 }
 
-static bool apply_placement(struct passes *passes, struct pass_resource *r, const struct capture_record *capture,
-                            struct error *err)
+static bool apply_placement(struct passes *passes, struct pass_resource *r,
+                            const struct capture_record *capture, struct error *err)
 {
     uint32_t c = find_candidate(r, capture), number = (uint32_t)(r - passes->resources);
     struct hash geometry = c == RESOLVED_NONE ? (struct hash){{0}} : pass_geometry_of(passes, r, c);
     if (r->now.captured)
-        return r->now.chosen == c || contradict(passes, r, capture, "an earlier capture of the same resource", err);
+        return r->now.chosen == c ||
+               contradict(passes, r, capture, "an earlier capture of the same resource", err);
     if (hash_is_zero(&geometry)) {
         r->now.captured = true;
-        return passes_find(passes, FINDING_PROOF_NOT_STORED, &r->key.container, capture->resource, &number, 1, err,
-                           "a capture places %s at 0x%llX, of which the store has no geometry", capture->resource,
-                           (unsigned long long)capture->buffers[0].index_offset) &&
-               (!pass_is_located(r) || passes_change(passes, r, RESOURCE_AMBIGUOUS, r->now.chosen, 0, err,
-                                                     "a capture places it elsewhere, where nothing is stored"));
+        return passes_find(passes, FINDING_PROOF_NOT_STORED, &r->key.container, capture->resource, &number, 1,
+                           err, "a capture places %s at 0x%llX, of which the store has no geometry",
+                           capture->resource, (unsigned long long)capture->buffers[0].index_offset) &&
+               (!pass_is_located(r) ||
+                passes_change(passes, r, RESOURCE_AMBIGUOUS, r->now.chosen, 0, err,
+                              "a capture places it elsewhere, where nothing is stored"));
     }
     const struct pass_resource *other = find_overlapped(passes, r, c);
     if (other) {
@@ -136,8 +142,8 @@ static bool apply_placement(struct passes *passes, struct pass_resource *r, cons
     }
     bool settled = r->now.status == RESOURCE_PROVEN && r->now.chosen == c;
     r->now.captured = true;
-    return settled || passes_change(passes, r, RESOURCE_PROVEN, c, r->record->resource.candidates[c].score, err,
-                                    "a capture places it there");
+    return settled || passes_change(passes, r, RESOURCE_PROVEN, c, r->record->resource.candidates[c].score,
+                                    err, "a capture places it there");
 }
 
 static bool place(struct passes *passes, const struct capture_record *capture, struct error *err)
@@ -147,13 +153,13 @@ static bool place(struct passes *passes, const struct capture_record *capture, s
         return false;
     if (!r)
         return passes_find(passes, FINDING_UNUSED_CAPTURE, NULL, capture->resource, NULL, 0, err,
-                           "a placement is captured of %s in %s, which the store does not have once", capture->resource,
-                           capture->container);
+                           "a placement is captured of %s in %s, which the store does not have once",
+                           capture->resource, capture->container);
     return fits_counts(r, capture) ? apply_placement(passes, r, capture, err)
                                    : contradict(passes, r, capture, "the counts of its descriptor", err);
 }
 
-/* ---- signs ------------------------------------------------------------------------------------------------- */
+/* ---- signs --------------------------------------------------------------------------------------------- */
 
 static int compare_signs(const void *a, const void *b)
 {

@@ -1,9 +1,10 @@
 /* pass_consistency.c - every name that occurs in two containers or more: is it the same thing there?
  *
- * The same bytes everywhere: `same`. Other bytes at equal counts: `inconsistent`, which is either a variant that somebody
- * made with care or a mistake of this program. Other bytes, all of other counts: `variant`. Located in one container at
- * most: `undecided`. Located geometry is compared by its index and vertex bytes, since draws may cut the same bytes
- * differently; addressed geometry by its hash; twins by what they are drawn from. All sides are listed, decided or not.
+ * The same bytes everywhere: `same`. Other bytes at equal counts: `inconsistent`, which is either a variant
+ * that somebody made with care or a mistake of this program. Other bytes, all of other counts: `variant`.
+ * Located in one container at most: `undecided`. Located geometry is compared by its index and vertex bytes,
+ * since draws may cut the same bytes differently; addressed geometry by its hash; twins by what they are
+ * drawn from. All sides are listed, decided or not.
  */
 #include "pipeline/passes.h"
 
@@ -90,7 +91,8 @@ static bool is_decided(const struct pass_resource *r)
     return pass_is_located(r) || r->now.status == RESOURCE_DECODED;
 }
 
-static bool consistency_run(const struct passes *passes, size_t unit, int thread, void **result, struct error *err)
+static bool consistency_run(const struct passes *passes, size_t unit, int thread, void **result,
+                            struct error *err)
 {
     const uint32_t *members = passes->groups + passes->group_starts[unit];
     size_t count = passes->group_starts[unit + 1] - passes->group_starts[unit], met = 0;
@@ -137,8 +139,8 @@ static bool consistency_commit(struct passes *passes, size_t unit, void *result,
     char subject[512]; /* a name of two formats is two findings */
     snprintf(subject, sizeof subject, "%.450s (%s)", first->name, format_word(first->format));
     return passes_find(passes, verdict->kind, NULL, subject, members, count, err,
-                       "%zu resources, decided in %u containers: %u different contents", count, verdict->containers,
-                       verdict->contents);
+                       "%zu resources, decided in %u containers: %u different contents", count,
+                       verdict->containers, verdict->contents);
 }
 
 const struct stage pass_consistency = {.name = "consistency",

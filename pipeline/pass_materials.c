@@ -1,9 +1,10 @@
-/* pass_materials.c - names that lead nowhere: textures of XBG7 descriptors, libraries and materials of BGF models.
+/* pass_materials.c - names that lead nowhere: textures of XBG7 descriptors, libraries and materials of BGF
+ * models.
  *
- * An XBG7 descriptor's strings that end as texture channels do (formats/xbg7.md: _col, _spc, _gls, _lum) name TX2D entries
- * of their container. A BGF names `library:material`: the library is a BMF file by its stem, case ignored, the material a
- * name in it (formats/bgf.md). What is not found is a finding. Textures that BMF libraries name are image files, which the
- * store does not keep the names of; nothing is said of those.
+ * An XBG7 descriptor's strings that end as texture channels do (formats/xbg7.md: _col, _spc, _gls, _lum) name
+ * TX2D entries of their container. A BGF names `library:material`: the library is a BMF file by its stem,
+ * case ignored, the material a name in it (formats/bgf.md). What is not found is a finding. Textures that BMF
+ * libraries name are image files, which the store does not keep the names of; nothing is said of those.
  */
 #include "pipeline/passes.h"
 
@@ -40,7 +41,7 @@ static bool add(struct missings *out, struct arena *arena, const struct missing 
     return true;
 }
 
-/* ---- XBG7 -------------------------------------------------------------------------------------------------- */
+/* ---- XBG7 ---------------------------------------------------------------------------------------------- */
 
 static bool is_texture_name(const char *name)
 {
@@ -57,7 +58,8 @@ static int compare_texts(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* A string was taken out of a descriptor up to a few bytes too early: its length is not known to be stored. */
+/* A string was taken out of a descriptor up to a few bytes too early: its length is not known to be stored.
+ */
 #define STRING_SLACK 4u
 
 static bool has_texture(const struct pass_container *container, const char *name)
@@ -70,7 +72,8 @@ static bool has_texture(const struct pass_container *container, const char *name
     return false;
 }
 
-static bool look_for_textures(const struct passes *passes, uint32_t number, struct missings *out, struct arena *arena)
+static bool look_for_textures(const struct passes *passes, uint32_t number, struct missings *out,
+                              struct arena *arena)
 {
     const struct pass_resource *r = &passes->resources[number];
     const struct pass_container *container = &passes->containers[r->container];
@@ -84,7 +87,7 @@ static bool look_for_textures(const struct passes *passes, uint32_t number, stru
     return true;
 }
 
-/* ---- BGF --------------------------------------------------------------------------------------------------- */
+/* ---- BGF ----------------------------------------------------------------------------------------------- */
 
 static int compare_libraries(const void *a, const void *b)
 {
@@ -104,7 +107,8 @@ static bool collect_libraries(struct passes *passes, struct error *err)
     passes->library_count = 0;
     for (size_t i = 0; i < passes->resource_count; i++)
         if (passes->resources[i].format == FORMAT_BMF)
-            passes->libraries[passes->library_count++] = (struct pass_library){passes->resources[i].name, (uint32_t)i};
+            passes->libraries[passes->library_count++] =
+                (struct pass_library){passes->resources[i].name, (uint32_t)i};
     qsort(passes->libraries, passes->library_count, sizeof *passes->libraries, compare_libraries);
     return true;
 }
@@ -127,15 +131,18 @@ static size_t find_library(const struct passes *passes, const char *name)
 /* Whether any library of that name has the material. */
 static bool has_material(const struct passes *passes, size_t first, const char *library, const char *material)
 {
-    for (size_t i = first; i < passes->library_count && strcasecmp(passes->libraries[i].name, library) == 0; i++) {
+    for (size_t i = first; i < passes->library_count && strcasecmp(passes->libraries[i].name, library) == 0;
+         i++) {
         const struct pass_resource *r = &passes->resources[passes->libraries[i].resource];
-        if (r->material_count && bsearch(&material, r->materials, r->material_count, sizeof material, compare_texts))
+        if (r->material_count &&
+            bsearch(&material, r->materials, r->material_count, sizeof material, compare_texts))
             return true;
     }
     return false;
 }
 
-static bool look_for_materials(const struct passes *passes, uint32_t number, struct missings *out, struct arena *arena)
+static bool look_for_materials(const struct passes *passes, uint32_t number, struct missings *out,
+                               struct arena *arena)
 {
     const struct pass_resource *r = &passes->resources[number];
     for (uint32_t i = 0; i < r->material_count; i++) {
@@ -161,7 +168,7 @@ static bool look_for_materials(const struct passes *passes, uint32_t number, str
     return true;
 }
 
-/* ---- the stage --------------------------------------------------------------------------------------------- */
+/* ---- the stage ----------------------------------------------------------------------------------------- */
 
 static bool materials_units(struct passes *passes, size_t *count, struct error *err)
 {
@@ -170,7 +177,8 @@ static bool materials_units(struct passes *passes, size_t *count, struct error *
     return collect_libraries(passes, err);
 }
 
-static bool materials_run(const struct passes *passes, size_t unit, int thread, void **result, struct error *err)
+static bool materials_run(const struct passes *passes, size_t unit, int thread, void **result,
+                          struct error *err)
 {
     const struct pass_container *container = &passes->containers[unit];
     struct arena *arena = &passes->threads[thread].arena;
@@ -216,8 +224,8 @@ static int compare_missings(const void *left, const void *right)
     return order ? order : (a->resource > b->resource) - (a->resource < b->resource);
 }
 
-static bool report(struct passes *passes, const struct missing *missing, const uint32_t *resources, size_t count,
-                   struct error *err)
+static bool report(struct passes *passes, const struct missing *missing, const uint32_t *resources,
+                   size_t count, struct error *err)
 {
     static const char *const messages[FINDING_KIND_COUNT] = {
         [FINDING_MISSING_TEXTURE] = "a texture that the container's directory does not have",
@@ -226,8 +234,8 @@ static bool report(struct passes *passes, const struct missing *missing, const u
     };
     const struct hash *container =
         missing->container == UINT32_MAX ? NULL : &passes->containers[missing->container].hash;
-    return passes_find(passes, missing->kind, container, missing->subject, resources, count, err, "%s; named by %zu",
-                       messages[missing->kind], count);
+    return passes_find(passes, missing->kind, container, missing->subject, resources, count, err,
+                       "%s; named by %zu", messages[missing->kind], count);
 }
 
 /* One finding for each name, with everybody who says it. */

@@ -14,7 +14,8 @@ static bool measure_units(struct passes *passes, size_t *count, struct error *er
     return true;
 }
 
-static bool measure_run(const struct passes *passes, size_t unit, int thread, void **result, struct error *err)
+static bool measure_run(const struct passes *passes, size_t unit, int thread, void **result,
+                        struct error *err)
 {
     const struct pass_resource *r = &passes->resources[unit];
     struct pass_thread *own = &passes->threads[thread];
@@ -29,7 +30,8 @@ static bool measure_run(const struct passes *passes, size_t unit, int thread, vo
     if (!store_get_geometry(own->txn, &r->now.geometry, &own->bytes, &found, err))
         return false;
     if (!found)
-        return error_set(err, ERROR_STORE, ERROR_NO_OFFSET, "a geometry is missing: `anchorage check` tells more");
+        return error_set(err, ERROR_STORE, ERROR_NO_OFFSET,
+                         "a geometry is missing: `anchorage check` tells more");
     const struct mesh *mesh = mesh_read(own->bytes.data, own->bytes.size, &scratch, err);
     if (mesh)
         *out = (struct measures){own->bytes.size, mesh_bounds(mesh), mesh_has_non_finite(mesh)};
@@ -45,7 +47,8 @@ static bool measure_commit(struct passes *passes, size_t unit, void *result, str
     (void)err;
     now->geometry_bytes = measures->bytes;
     now->bounds = measures->bounds;
-    now->flags = (now->flags & ~FLAG_BIT(FLAG_NON_FINITE)) | (measures->non_finite ? FLAG_BIT(FLAG_NON_FINITE) : 0);
+    now->flags =
+        (now->flags & ~FLAG_BIT(FLAG_NON_FINITE)) | (measures->non_finite ? FLAG_BIT(FLAG_NON_FINITE) : 0);
     return true;
 }
 

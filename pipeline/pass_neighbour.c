@@ -1,10 +1,11 @@
 /* pass_neighbour.c - what is left of a container is decided again among what is proven by now.
  *
- * A proof that came from elsewhere takes a block away from its rivals, and adds an anchor to the neighbourhood. So the
- * container's resources are put to the same joint decision the locator makes (formats/anchor_assign.h), those that are
- * proven with their one place; how much nearness is worth is learned from its sure anchors (formats/anchor_context.h) and
- * is nothing where fewer than 16 teach. The claims are the locator's as well (formats/anchor_locate.c): a margin, and
- * where only nearness tells, a clear case. A resource whose place a proof contradicts loses it.
+ * A proof that came from elsewhere takes a block away from its rivals, and adds an anchor to the
+ * neighbourhood. So the container's resources are put to the same joint decision the locator makes
+ * (formats/anchor_assign.h), those that are proven with their one place; how much nearness is worth is
+ * learned from its sure anchors (formats/anchor_context.h) and is nothing where fewer than 16 teach. The
+ * claims are the locator's as well (formats/anchor_locate.c): a margin, and where only nearness tells, a
+ * clear case. A resource whose place a proof contradicts loses it.
  */
 #include "pipeline/passes.h"
 
@@ -18,12 +19,14 @@
 
 /* Score of a place that is proven, beyond any other: what overlaps it is out. */
 #define PROVEN_SCORE 1000.0
-/* Where only nearness tells, the chosen place is as near as this and its rivals as far, in natural-log odds. */
+/* Where only nearness tells, the chosen place is as near as this and its rivals as far, in natural-log odds.
+ * Strays exist: a resource may lie far from its neighbours. APART is what the decision would lose; of two
+ * resources that are each other's rivals it counts both, and hardly both are strays. */
 #define NEAR  1.0
 #define FAR   (-2.2)
 #define APART 4.5
-/* And so many sure anchors lie between the two: places side by side are one neighbourhood, however finely a container's
- * order has taught to measure. */
+/* And so many sure anchors lie between the two: places side by side are one neighbourhood, however finely a
+ * container's order has taught to measure. */
 #define BETWEEN 4
 
 static bool neighbour_units(struct passes *passes, size_t *count, struct error *err)
@@ -64,7 +67,7 @@ struct again {
     struct anchor_item *plain;       /* decided without nearness */
     int64_t *sure;                   /* places of what teaches, ascending */
     size_t sure_count;
-    struct claim *claims;            /* of what is proven, by start */
+    struct claim *claims; /* of what is proven, by start */
     size_t claim_count;
 };
 
@@ -106,7 +109,8 @@ static bool collect_claims(struct again *a)
     return true;
 }
 
-/* A resource that is proven to have a block which the place of `r` overlaps without being the same; NULL: none. */
+/* A resource that is proven to have a block which the place of `r` overlaps without being the same; NULL:
+ * none. */
 static const struct pass_resource *proven_rival(const struct again *a, const struct pass_resource *r)
 {
     if (r->now.chosen == RESOLVED_NONE)
@@ -128,10 +132,10 @@ static const struct pass_resource *proven_rival(const struct again *a, const str
     return NULL;
 }
 
-/* ---- the locator's view of it ------------------------------------------------------------------------------ */
+/* ---- the locator's view of it -------------------------------------------------------------------------- */
 
-/* Equal measures down to the last bit and other bytes: a reflection, as twins have. Which of two such places is whose is no
- * decision; the locator, which sees the bytes, counts them as one answer too. */
+/* Equal measures down to the last bit and other bytes: a reflection, as twins have. Which of two such places
+ * is whose is no decision; the locator, which sees the bytes, counts them as one answer too. */
 static bool looks_reflected(const struct anchor_evidence *a, const struct anchor_evidence *b)
 {
     return a->vertices == b->vertices && a->triangles == b->triangles && a->unit == b->unit &&
@@ -143,7 +147,8 @@ static uint32_t content_of(const struct resource_record *record, const struct an
 {
     for (uint32_t k = 0; k < c; k++)
         if (pass_same_bytes(&record->candidate_hashes[k], &record->candidate_hashes[c]) ||
-            looks_reflected(&record->resource.candidates[k].evidence, &record->resource.candidates[c].evidence))
+            looks_reflected(&record->resource.candidates[k].evidence,
+                            &record->resource.candidates[c].evidence))
             return item->choices[k].content;
     return c;
 }
@@ -206,7 +211,8 @@ static void mark_sure(struct again *a)
     for (size_t i = 0; i < a->count; i++) {
         struct anchor_subject *s = &a->subjects[i];
         const struct pass_resource *r = resource_of(a, i);
-        bool assigned = r->now.status == RESOURCE_ASSIGNED && s->item.exact && s->item.margin >= PASS_SURE_MARGIN;
+        bool assigned =
+            r->now.status == RESOURCE_ASSIGNED && s->item.exact && s->item.margin >= PASS_SURE_MARGIN;
         s->sure = s->item.chosen >= 0 && (is_fixed(r) || assigned) &&
                   !s->candidates[s->item.chosen].evidence.short_of_top;
     }
@@ -265,7 +271,7 @@ static bool decide_again(struct again *a)
     return true;
 }
 
-/* ---- what may be claimed ----------------------------------------------------------------------------------- */
+/* ---- what may be claimed ------------------------------------------------------------------------------- */
 
 /* How many sure anchors lie in front of a place. */
 static size_t rank_of(const struct again *a, uint64_t place)
@@ -281,7 +287,8 @@ static size_t rank_of(const struct again *a, uint64_t place)
     return low;
 }
 
-static bool is_side_by_side(const struct again *a, const struct anchor_choice *x, const struct anchor_choice *y)
+static bool is_side_by_side(const struct again *a, const struct anchor_choice *x,
+                            const struct anchor_choice *y)
 {
     size_t first = rank_of(a, x->start), second = rank_of(a, y->start);
     return (first > second ? first - second : second - first) < BETWEEN;
@@ -296,7 +303,7 @@ static bool only_nearer(const struct again *a, const struct anchor_subject *s, u
         if (s->item.choices[c].content == s->item.choices[chosen].content ||
             (mine - near) - (s->item.choices[c].score - far) >= ANCHOR_MARGIN)
             continue;
-        if (near < NEAR || (far > FAR && near - far < APART) ||
+        if (near < NEAR || (far > FAR && near - far < APART && s->item.margin < APART) ||
             is_side_by_side(a, &s->item.choices[chosen], &s->item.choices[c]))
             return true;
     }
@@ -310,15 +317,16 @@ static bool was_only_nearer(const struct pass_resource *r)
     const struct candidate *mine = &resource->candidates[resource->chosen];
     for (uint32_t c = 0; c < resource->candidate_count; c++) {
         const struct candidate *other = &resource->candidates[c];
-        double ahead = (mine->score - (double)mine->evidence.locality) - (other->score - (double)other->evidence.locality);
+        double ahead = (mine->score - (double)mine->evidence.locality) -
+                       (other->score - (double)other->evidence.locality);
         if (c != resource->chosen && ahead < ANCHOR_MARGIN)
             return true;
     }
     return false;
 }
 
-/* Whether candidates of an ambiguous resource are all there is: otherwise what speaks for one says little. The locator
- * leaves a resource ambiguous in spite of a margin when places were passed over; so does this. */
+/* Whether candidates of an ambiguous resource are all there is: otherwise what speaks for one says little.
+ * The locator leaves a resource ambiguous in spite of a margin when places were passed over; so does this. */
 static bool is_complete(const struct pass_resource *r)
 {
     const struct resource *resource = &r->record->resource;
@@ -330,7 +338,8 @@ static bool is_perfect(const struct anchor_evidence *e)
     return !e->short_of_top && !e->unreferenced && !e->nonsense;
 }
 
-/* An ambiguous resource: decided when its rivals' places turn out to be others', or far from where it must lie. */
+/* An ambiguous resource: decided when its rivals' places turn out to be others', or far from where it must
+ * lie. */
 static bool settle_ambiguous(const struct again *a, size_t i, struct decision *out)
 {
     const struct pass_resource *r = resource_of(a, i);
@@ -350,13 +359,16 @@ static bool settle_ambiguous(const struct again *a, size_t i, struct decision *o
     return true;
 }
 
-/* An assigned resource that lies on what another is proven to have: it goes elsewhere, or is not decided any more. */
-static bool settle_contradicted(const struct again *a, size_t i, const struct pass_resource *rival, struct decision *out)
+/* An assigned resource that lies on what another is proven to have: it goes elsewhere, or is not decided any
+ * more. */
+static bool settle_contradicted(const struct again *a, size_t i, const struct pass_resource *rival,
+                                struct decision *out)
 {
     const struct pass_resource *r = resource_of(a, i);
     const struct anchor_subject *s = &a->subjects[i];
     int32_t chosen = s->item.chosen;
-    bool clear = chosen >= 0 && s->item.exact && s->item.margin >= ANCHOR_MARGIN && !r->record->resource.candidates_dropped;
+    bool clear = chosen >= 0 && s->item.exact && s->item.margin >= ANCHOR_MARGIN &&
+                 !r->record->resource.candidates_dropped;
     struct hash geometry = {{0}};
     if (clear)
         geometry = pass_geometry_of(a->passes, r, (uint32_t)chosen);
@@ -382,7 +394,7 @@ static bool settle(const struct again *a, size_t i, struct decision *out)
     return false;
 }
 
-/* ---- the stage --------------------------------------------------------------------------------------------- */
+/* ---- the stage ----------------------------------------------------------------------------------------- */
 
 /* Whether there is anything to decide: something ambiguous, or a change since the decoder. */
 static bool is_open(const struct passes *passes, const struct pass_container *container)
@@ -412,13 +424,16 @@ static bool prepare(struct again *a)
     return collect_claims(a);
 }
 
-static bool neighbour_run(const struct passes *passes, size_t unit, int thread, void **result, struct error *err)
+static bool neighbour_run(const struct passes *passes, size_t unit, int thread, void **result,
+                          struct error *err)
 {
-    struct again a = {.passes = passes, .container = &passes->containers[unit], .arena = &passes->threads[thread].arena};
+    struct again a = {
+        .passes = passes, .container = &passes->containers[unit], .arena = &passes->threads[thread].arena};
     if (!is_open(passes, a.container))
         return true;
     struct decisions *out = arena_alloc(a.arena, sizeof *out);
-    if (!out || !prepare(&a) || !decide_again(&a) || !(out->list = arena_array(a.arena, a.count, sizeof *out->list)))
+    if (!out || !prepare(&a) || !decide_again(&a) ||
+        !(out->list = arena_array(a.arena, a.count, sizeof *out->list)))
         return passes_out_of_memory(err);
     for (size_t i = 0; i < a.count; i++)
         out->count += settle(&a, i, &out->list[out->count]);
@@ -432,7 +447,8 @@ static bool neighbour_commit(struct passes *passes, size_t unit, void *result, s
     (void)unit;
     for (size_t i = 0; i < decisions->count; i++) {
         const struct decision *d = &decisions->list[i];
-        if (!passes_change(passes, &passes->resources[d->resource], d->status, d->chosen, d->margin, err, "%s", d->why))
+        if (!passes_change(passes, &passes->resources[d->resource], d->status, d->chosen, d->margin, err,
+                           "%s", d->why))
             return false;
     }
     return true;

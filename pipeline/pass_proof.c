@@ -1,11 +1,15 @@
 /* pass_proof.c - a block proven for a name in one container is proven for it wherever the same bytes lie.
  *
- * Who teaches: a resource that is proven, or was assigned a perfect block that has no rival there, by a wide margin; whose
- * block is nobody else's; in a container that is not damaged but in its directory. Who learns: a resource of the same name
- * and form that is not as sure itself, with a candidate of the very bytes, and of no other bytes that are taught for the
- * name too. It becomes what its teacher is. A block that another resource is proven to have is not taken from it; two that
- * learn of overlapping blocks learn nothing. So a wrong block spreads only where it lies in both containers under no other
- * name, beside a resource of equal counts that lost its own in one of them.
+ * Who teaches: a resource that is proven, or was assigned a perfect block that has no rival there, by a wide
+ * margin; whose block is nobody else's; in a container that is not damaged but in its directory. Who learns:
+ * a resource of the same name and form that is not as sure itself, with a candidate of the very bytes, and of
+ * no other bytes that are taught for the name too. It becomes what its teacher is. A block that another
+ * resource is proven to have is not taken from it; two that learn of overlapping blocks learn nothing. So a
+ * wrong block spreads only where it lies in both containers under no other name, beside a resource of equal
+ * counts that lost its own in one of them.
+ *
+ * Where nobody teaches, containers may still agree: bytes that are a perfect place for the name in two of
+ * them, the only such bytes, are assigned, unless a resource of another name has them.
  */
 #include "pipeline/passes.h"
 
@@ -13,12 +17,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What an assigned resource needs to teach: the margin from which the locator calls a block proven, and enough triangles to be
- * no accident. */
+/* What an assigned resource needs to teach: the margin from which the locator calls a block proven, and
+ * enough triangles to be no accident. */
 #define TEACHING_MARGIN    6.0
 #define TEACHING_TRIANGLES 8u
+#define TEACHING_VERTICES  12u
+/* Resources of one name and form that may agree; what more have is no name, and comparing takes long. */
+#define AGREEING_MAX 1024u
 
-/* ---- who teaches ------------------------------------------------------------------------------------------- */
+/* ---- who teaches --------------------------------------------------------------------------------------- */
 
 struct claim {
     uint64_t start, end;
@@ -43,15 +50,16 @@ static void mark_alone(struct passes *passes, const struct pass_container *conta
         struct pass_resource *r = &passes->resources[container->first + i];
         r->alone = r->record && pass_is_located(r) && r->now.chosen != RESOLVED_NONE;
         if (r->alone)
-            claims[count++] = (struct claim){pass_block_start(r, r->now.chosen), pass_block_end(r, r->now.chosen),
-                                             container->first + i};
+            claims[count++] = (struct claim){pass_block_start(r, r->now.chosen),
+                                             pass_block_end(r, r->now.chosen), container->first + i};
     }
     if (count)
         qsort(claims, count, sizeof *claims, compare_claims);
     size_t furthest = 0; /* the claim that reaches furthest of those before */
     for (size_t i = 1; i < count; i++) {
         if (claims[i].start < claims[furthest].end)
-            passes->resources[claims[i].resource].alone = passes->resources[claims[furthest].resource].alone = false;
+            passes->resources[claims[i].resource].alone = passes->resources[claims[furthest].resource].alone =
+                false;
         if (claims[i].end > claims[furthest].end)
             furthest = i;
     }
@@ -68,26 +76,37 @@ static bool is_without_rival(const struct pass_resource *r)
             return false;
     return r->was == RESOURCE_ASSIGNED && !r->now.change_count && r->now.margin >= TEACHING_MARGIN &&
            !resource->candidates_dropped && !e->short_of_top && !e->unreferenced && !e->nonsense &&
-           e->triangles >= TEACHING_TRIANGLES && e->normals == e->vertices && e->unit == e->normals && e->run_start > 0 &&
-           e->run_end > 0;
+           e->triangles >= TEACHING_TRIANGLES && e->normals == e->vertices && e->unit == e->normals &&
+           e->run_start > 0 && e->run_end > 0;
+}
+
+/* Whether the container's bytes are as they were made. */
+static bool is_sound(const struct passes *passes, const struct pass_resource *r)
+{
+    const struct pass_container *container = &passes->containers[r->container];
+    return container->status == CONTAINER_READ || container->reason == CONTAINER_BAD_DIRECTORY;
 }
 
 static bool may_teach(const struct passes *passes, const struct pass_resource *r)
 {
-    const struct pass_container *container = &passes->containers[r->container];
-    bool sound = container->status == CONTAINER_READ || container->reason == CONTAINER_BAD_DIRECTORY;
-    return pass_is_located(r) && r->alone && sound && !(r->now.flags & FLAG_BIT(FLAG_NON_FINITE)) &&
-           !hash_is_zero(&r->now.geometry) && (r->now.status == RESOURCE_PROVEN || is_without_rival(r));
+    return pass_is_located(r) && r->alone && is_sound(passes, r) &&
+           !(r->now.flags & FLAG_BIT(FLAG_NON_FINITE)) && !hash_is_zero(&r->now.geometry) &&
+           (r->now.status == RESOURCE_PROVEN || is_without_rival(r));
+}
+
+static bool is_open(const struct pass_resource *r)
+{
+    return r->now.status == RESOURCE_AMBIGUOUS || r->now.status == RESOURCE_DECLINED;
 }
 
 /* Whether a resource may learn from that teacher: it must be less sure. */
 static bool may_learn(const struct pass_resource *r, const struct pass_resource *teacher)
 {
-    bool open = r->now.status == RESOURCE_AMBIGUOUS || r->now.status == RESOURCE_DECLINED;
-    return !r->now.captured && (open || (r->now.status == RESOURCE_ASSIGNED && teacher->now.status == RESOURCE_PROVEN));
+    return !r->now.captured &&
+           (is_open(r) || (r->now.status == RESOURCE_ASSIGNED && teacher->now.status == RESOURCE_PROVEN));
 }
 
-/* ---- groups: one name, one form ---------------------------------------------------------------------------- */
+/* ---- groups: one name, one form ------------------------------------------------------------------------ */
 
 static bool is_member(const struct passes *passes, const struct pass_resource *r)
 {
@@ -116,17 +135,18 @@ static bool proof_units(struct passes *passes, size_t *count, struct error *err)
     return true;
 }
 
-/* ---- what is learned --------------------------------------------------------------------------------------- */
+/* ---- what is learned ----------------------------------------------------------------------------------- */
 
-/* Bytes that are proven for the name. */
+/* Bytes that are proven for the name, or that two containers agree on. */
 struct lesson {
     struct candidate_hashes bytes;
-    uint32_t teacher;
+    uint32_t teacher, candidate;
     bool proven;
 };
 
 struct proposal {
     uint32_t learner, candidate, teacher;
+    bool agreed; /* nobody teaches: the teacher is in the same position in another container */
 };
 
 struct proposals {
@@ -153,14 +173,15 @@ static int compare_lessons_by_teacher(const void *a, const void *b)
     return order ? order : (x->teacher > y->teacher) - (x->teacher < y->teacher);
 }
 
-static size_t gather_lessons(const struct passes *passes, const uint32_t *members, size_t count, struct lesson *lessons)
+static size_t gather_lessons(const struct passes *passes, const uint32_t *members, size_t count,
+                             struct lesson *lessons)
 {
     size_t met = 0, kept = 0;
     for (size_t i = 0; i < count; i++) {
         const struct pass_resource *r = &passes->resources[members[i]];
         if (may_teach(passes, r))
             lessons[met++] = (struct lesson){r->record->candidate_hashes[r->now.chosen], members[i],
-                                              r->now.status == RESOURCE_PROVEN};
+                                             r->now.chosen, r->now.status == RESOURCE_PROVEN};
     }
     if (met)
         qsort(lessons, met, sizeof *lessons, compare_lessons_by_teacher);
@@ -170,9 +191,10 @@ static size_t gather_lessons(const struct passes *passes, const uint32_t *member
     return kept;
 }
 
-/* The candidate whose bytes are proven. Of several places with the same bytes the best: they are no different answer. False
- * when there is none, or places of different bytes are proven. */
-static bool learn(const struct pass_resource *r, const struct lesson *lessons, size_t count, struct proposal *out)
+/* The candidate whose bytes are proven. Of several places with the same bytes the best: they are no different
+ * answer. False when there is none, or places of different bytes are proven. */
+static bool learn(const struct pass_resource *r, const struct lesson *lessons, size_t count,
+                  struct proposal *out)
 {
     const struct lesson *learned = NULL;
     for (uint32_t c = 0; c < r->record->resource.candidate_count; c++) {
@@ -187,6 +209,101 @@ static bool learn(const struct pass_resource *r, const struct lesson *lessons, s
         }
     }
     return learned != NULL;
+}
+
+/* ---- what two containers agree on ---------------------------------------------------------------------- */
+
+/* A place worth having, without fault but perhaps for its normals. */
+static bool is_perfect(const struct candidate *candidate)
+{
+    const struct anchor_evidence *e = &candidate->evidence;
+    return candidate->score > PASS_SCORE_LEAST && !e->short_of_top && !e->unreferenced && !e->nonsense &&
+           e->triangles >= TEACHING_TRIANGLES && e->vertices >= TEACHING_VERTICES &&
+           2 * e->unit >= e->normals;
+}
+
+/* Whether a located resource of another name has a block that overlaps the place. */
+static bool is_held(const struct passes *passes, const struct lesson *place)
+{
+    const struct pass_resource *r = &passes->resources[place->teacher];
+    const struct pass_container *container = &passes->containers[r->container];
+    for (uint32_t i = container->first; i < container->first + container->count; i++) {
+        const struct pass_resource *other = &passes->resources[i];
+        bool same;
+        if (other->record && pass_is_located(other) && other->now.chosen != RESOLVED_NONE &&
+            strcmp(other->name, r->name) != 0 &&
+            pass_blocks_overlap(r, place->candidate, other, other->now.chosen, &same))
+            return true;
+    }
+    return false;
+}
+
+/* The only bytes that are a perfect place for the name in several containers, as two lessons whose teachers
+ * lie in different ones. Blocks that have strayed into a container do not stray into another under the same
+ * name; two such contents, as twins and rivals of equal counts have, tell nothing, nor does one that somebody
+ * else has in either. False when there are none.
+ */
+static bool agree(const struct passes *passes, struct lesson *list, size_t count, struct lesson out[static 2])
+{
+    size_t agreed = 0;
+    bool held = false;
+    if (count)
+        qsort(list, count, sizeof *list, compare_lessons_by_teacher);
+    for (size_t i = 0, end; i < count; i = end) {
+        uint32_t first = passes->resources[list[i].teacher].container;
+        size_t other = i;
+        for (end = i; end < count && compare_lessons(&list[i], &list[end]) == 0; end++)
+            if (passes->resources[list[end].teacher].container != first)
+                other = end;
+        if (other == i)
+            continue;
+        out[0] = list[i];
+        out[1] = list[other];
+        agreed++;
+        for (size_t k = i; k < end && !held; k++)
+            held = is_held(passes, &list[k]);
+    }
+    return agreed == 1 && !held;
+}
+
+/* The perfect places of all members; NULL when memory runs out. */
+static struct lesson *list_perfect(const struct passes *passes, const uint32_t *members, size_t count,
+                                   struct arena *arena, size_t *met)
+{
+    size_t room = 0;
+    for (size_t i = 0; i < count; i++)
+        room += passes->resources[members[i]].record->resource.candidate_count;
+    struct lesson *list = arena_array(arena, room, sizeof *list);
+    *met = 0;
+    for (size_t i = 0; list && i < count; i++) {
+        const struct pass_resource *r = &passes->resources[members[i]];
+        for (uint32_t c = 0; c < r->record->resource.candidate_count && is_sound(passes, r); c++)
+            if (is_perfect(&r->record->resource.candidates[c]))
+                list[(*met)++] = (struct lesson){r->record->candidate_hashes[c], members[i], c, false};
+    }
+    return list;
+}
+
+/* Proposes the agreed bytes to every member that is open and has them. */
+static bool propose_agreed(const struct passes *passes, const uint32_t *members, size_t count,
+                           struct arena *arena, struct proposals *out)
+{
+    size_t met;
+    struct lesson *list = list_perfect(passes, members, count, arena, &met), agreed[2];
+    if (!list)
+        return false;
+    if (!agree(passes, list, met, agreed))
+        return true;
+    for (size_t i = 0; i < count; i++) {
+        const struct pass_resource *r = &passes->resources[members[i]];
+        struct proposal proposal = {.learner = members[i], .agreed = true};
+        if (!is_open(r) || r->now.captured || !learn(r, agreed, 1, &proposal))
+            continue;
+        if (passes->resources[proposal.teacher].container == r->container)
+            proposal.teacher = agreed[1].teacher;
+        out->list[out->count++] = proposal;
+    }
+    return true;
 }
 
 static bool proof_run(const struct passes *passes, size_t unit, int thread, void **result, struct error *err)
@@ -207,6 +324,8 @@ static bool proof_run(const struct passes *passes, size_t unit, int thread, void
         if (learn(r, lessons, lesson_count, &proposal) && may_learn(r, &passes->resources[proposal.teacher]))
             out->list[out->count++] = proposal;
     }
+    if (!lesson_count && count <= AGREEING_MAX && !propose_agreed(passes, members, count, arena, out))
+        return passes_out_of_memory(err);
     *result = out->count ? out : NULL;
     return true;
 }
@@ -219,10 +338,10 @@ static bool proof_commit(struct passes *passes, size_t unit, void *result, struc
     return !passes->proposals.failed || passes_out_of_memory(err);
 }
 
-/* ---- what contradicts it ----------------------------------------------------------------------------------- */
+/* ---- what contradicts it ------------------------------------------------------------------------------- */
 
-/* Another resource that has, or is about to have, a block the proposal overlaps; NULL when none has. Equal names may share
- * one block. */
+/* Another resource that has, or is about to have, a block the proposal overlaps; NULL when none has. Equal
+ * names may share one block. */
 static const struct pass_resource *find_holder(const struct passes *passes, const uint32_t *proposed,
                                                const struct proposal *proposal)
 {
@@ -231,7 +350,8 @@ static const struct pass_resource *find_holder(const struct passes *passes, cons
     const struct proposal *all = (const struct proposal *)passes->proposals.data;
     for (uint32_t i = container->first; i < container->first + container->count; i++) {
         const struct pass_resource *other = &passes->resources[i];
-        bool same, held = other->now.status == RESOURCE_PROVEN && other->now.chosen != RESOLVED_NONE;
+        bool settled = proposal->agreed ? pass_is_located(other) : other->now.status == RESOURCE_PROVEN;
+        bool same, held = settled && other->now.chosen != RESOLVED_NONE;
         uint32_t place = proposed[i] ? all[proposed[i] - 1].candidate : other->now.chosen;
         if (other == r || (!held && !proposed[i]) ||
             !pass_blocks_overlap(r, proposal->candidate, other, place, &same))
@@ -251,14 +371,21 @@ static bool decide(struct passes *passes, const struct proposal *proposal, const
     uint32_t sides[2] = {proposal->learner, proposal->teacher};
     char subject[128], hex[HASH_HEX];
     snprintf(subject, sizeof subject, "%.100s#%u", r->name, r->key.index);
+    if (holder && proposal->agreed)
+        return true; /* nothing was proven, so nothing is contested */
     if (holder)
         return passes_find(passes, FINDING_CONTESTED_PROOF, &r->key.container, subject, sides, 2, err,
                            "the bytes proven for this name elsewhere are those of %.100s here", holder->name);
     if (hash_is_zero(&geometry))
-        return passes_find(passes, FINDING_PROOF_NOT_STORED, &r->key.container, subject, sides, 2, err,
-                           "its place is proven by equal bytes elsewhere, but was never decoded for its draws");
+        return passes_find(
+            passes, FINDING_PROOF_NOT_STORED, &r->key.container, subject, sides, 2, err,
+            "its place is proven by equal bytes elsewhere, but was never decoded for its draws");
     hash_format(&teacher->key.container, hex);
     r->now.taught = true;
+    if (proposal->agreed)
+        return passes_change(passes, r, RESOURCE_ASSIGNED, proposal->candidate, PASS_SURE_MARGIN, err,
+                             "the same bytes, and no others, fit this name in container %s, entry %u", hex,
+                             teacher->key.index);
     return passes_change(passes, r, teacher->now.status, proposal->candidate, teacher->now.margin, err,
                          "the same bytes are %s for this name in container %s, entry %u",
                          resource_status_word(teacher->now.status), hex, teacher->key.index);
@@ -268,7 +395,8 @@ static bool proof_finish(struct passes *passes, struct error *err)
 {
     const struct proposal *all = (const struct proposal *)passes->proposals.data;
     size_t count = passes->proposals.size / sizeof *all;
-    uint32_t *proposed = calloc(passes->resource_count + 1, sizeof *proposed); /* number of the proposal + 1 */
+    uint32_t *proposed =
+        calloc(passes->resource_count + 1, sizeof *proposed); /* number of the proposal + 1 */
     const struct pass_resource **holders = calloc(count + 1, sizeof *holders);
     bool ok = (proposed && holders) || passes_out_of_memory(err);
     for (size_t i = 0; ok && i < count; i++)

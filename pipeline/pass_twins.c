@@ -1,10 +1,11 @@
 /* pass_twins.c - pairs of resources whose geometries are each other's reflection in x.
  *
- * One of the two blocks is canonical: both resources are drawn from it, one of them mirrored (formats/xbg7.md, "Twins").
- * Which one, a capture of either resource decides; without any it is the block whose mean x is negative. Pairs are looked
- * for among located resources of one container and form whose bounds are reflections; then their vertices are compared as
- * sets (reflect.h). Geometry that is its own reflection has no twin. Where more than two resources have the two
- * geometries, names tell which belong together, or nothing does.
+ * One of the two blocks is canonical: both resources are drawn from it, one of them mirrored
+ * (formats/xbg7.md, "Twins"). Which one, a capture of either resource decides; without any it is the block
+ * whose mean x is negative. Pairs are looked for among located resources of one container and form whose
+ * bounds are reflections; then their vertices are compared as sets (reflect.h). Geometry that is its own
+ * reflection has no twin. Where more than two resources have the two geometries, names tell which belong
+ * together, or nothing does.
  */
 #include "pipeline/passes.h"
 
@@ -35,7 +36,7 @@ static bool is_member(const struct passes *passes, const struct pass_resource *r
     return r->record && pass_is_located(r) && r->now.bounds.valid && !hash_is_zero(&r->now.geometry);
 }
 
-/* One container, one form, and where the geometry's lowest y is; so that what may be twins lies side by side. */
+/* One container, one form: counts and layout. */
 static int compare_members(const struct pass_resource *a, const struct pass_resource *b)
 {
     if (a->container != b->container)
@@ -51,7 +52,7 @@ static bool twins_units(struct passes *passes, size_t *count, struct error *err)
     return true;
 }
 
-/* ---- which geometries are reflections ---------------------------------------------------------------------- */
+/* ---- which geometries are reflections ------------------------------------------------------------------ */
 
 /* A geometry of a group, with the resources that have it. */
 struct shape {
@@ -91,7 +92,8 @@ static const struct mesh *read_mesh(struct twins *t, const struct hash *geometry
     if (!store_get_geometry(t->thread->txn, geometry, bytes, &found, t->err))
         return NULL;
     if (!found) {
-        error_set(t->err, ERROR_STORE, ERROR_NO_OFFSET, "a geometry is missing: `anchorage check` tells more");
+        error_set(t->err, ERROR_STORE, ERROR_NO_OFFSET,
+                  "a geometry is missing: `anchorage check` tells more");
         return NULL;
     }
     return mesh_read(bytes->data, bytes->size, &t->scratch, t->err);
@@ -108,7 +110,8 @@ static double mean_x_of(const struct mesh *mesh, const struct bounds *bounds)
 }
 
 /* Whether two geometries are reflections and not the same set. False only for an error. */
-static bool compare_shapes(struct twins *t, const struct shape *a, const struct shape *b, bool *twins, double *mean_x)
+static bool compare_shapes(struct twins *t, const struct shape *a, const struct shape *b, bool *twins,
+                           double *mean_x)
 {
     *twins = false;
     arena_reset(&t->scratch);
@@ -129,9 +132,10 @@ static bool compare_shapes(struct twins *t, const struct shape *a, const struct 
     return true;
 }
 
-/* ---- which resources are pairs ----------------------------------------------------------------------------- */
+/* ---- which resources are pairs ------------------------------------------------------------------------- */
 
-/* Whether b follows a in counting: names that are equal but for the number at their end, which is one greater. */
+/* Whether b follows a in counting: names that are equal but for the number at their end, which is one
+ * greater. */
 static bool follows(const char *a, const char *b)
 {
     size_t x = strlen(a), y = strlen(b);
@@ -154,7 +158,8 @@ static int compare_names(const struct pass_resource *a, const struct pass_resour
     return order ? order : (a->key.index > b->key.index) - (a->key.index < b->key.index);
 }
 
-static bool add_pair(struct twins *t, struct pairs *out, uint32_t a, uint32_t b, double mean_x_of_a, bool unclear)
+static bool add_pair(struct twins *t, struct pairs *out, uint32_t a, uint32_t b, double mean_x_of_a,
+                     bool unclear)
 {
     bool swapped = compare_names(&t->passes->resources[a], &t->passes->resources[b]) > 0;
     if (out->count == out->room) {
@@ -167,20 +172,22 @@ static bool add_pair(struct twins *t, struct pairs *out, uint32_t a, uint32_t b,
         out->list = list;
         out->room = room;
     }
-    out->list[out->count++] = (struct pair){{swapped ? b : a, swapped ? a : b}, swapped ? -mean_x_of_a : mean_x_of_a,
-                                            unclear};
+    out->list[out->count++] =
+        (struct pair){{swapped ? b : a, swapped ? a : b}, swapped ? -mean_x_of_a : mean_x_of_a, unclear};
     return true;
 }
 
 /* Pairs the resources of two reflected geometries: one of each, or those whose names count on. */
-static bool pair_members(struct twins *t, const struct shape *a, const struct shape *b, double mean_x, struct pairs *out)
+static bool pair_members(struct twins *t, const struct shape *a, const struct shape *b, double mean_x,
+                         struct pairs *out)
 {
     size_t before = out->count;
     if (a->count == 1 && b->count == 1)
         return add_pair(t, out, a->members[0], b->members[0], mean_x, false);
     for (uint32_t i = 0; i < a->count && i < RIVALS_MAX; i++)
         for (uint32_t k = 0; k < b->count && k < RIVALS_MAX; k++) {
-            const struct pass_resource *x = &t->passes->resources[a->members[i]], *y = &t->passes->resources[b->members[k]];
+            const struct pass_resource *x = &t->passes->resources[a->members[i]],
+                                       *y = &t->passes->resources[b->members[k]];
             if ((follows(x->name, y->name) || follows(y->name, x->name)) &&
                 !add_pair(t, out, a->members[i], b->members[k], mean_x, false))
                 return false;
@@ -210,8 +217,8 @@ static int compare_by_geometry(const void *left, const void *right)
 }
 
 /* The distinct geometries of a group, by lowest y. */
-static struct shape *make_shapes(const struct passes *passes, const uint32_t *numbers, size_t count, struct arena *arena,
-                                 size_t *shape_count)
+static struct shape *make_shapes(const struct passes *passes, const uint32_t *numbers, size_t count,
+                                 struct arena *arena, size_t *shape_count)
 {
     struct by_geometry *list = arena_array(arena, count, sizeof *list);
     struct shape *shapes = arena_array(arena, count, sizeof *shapes);
@@ -237,8 +244,9 @@ static bool find_pairs(struct twins *t, struct shape *shapes, size_t count, stru
 {
     for (size_t i = 0; i < count; i++) {
         const struct bounds *mine = &shapes[i].first->now.bounds;
-        float tolerance = 2 * REFLECT_TOLERANCE * (fabsf(mine->min[1]) + mine->max[1] - mine->min[1] + mine->max[0] -
-                                                   mine->min[0] + mine->max[2] - mine->min[2]);
+        float tolerance = 2 * REFLECT_TOLERANCE *
+                          (fabsf(mine->min[1]) + mine->max[1] - mine->min[1] + mine->max[0] - mine->min[0] +
+                           mine->max[2] - mine->min[2]);
         for (size_t k = i + 1; k < count && k <= i + RIVALS_MAX; k++) {
             bool twins;
             double mean_x = 0;
@@ -274,7 +282,7 @@ static bool twins_run(const struct passes *passes, size_t unit, int thread, void
     return ok;
 }
 
-/* ---- which one is canonical -------------------------------------------------------------------------------- */
+/* ---- which one is canonical ---------------------------------------------------------------------------- */
 
 static int compare_sign_name(const void *name, const void *sign)
 {
@@ -289,7 +297,8 @@ static struct pass_sign *sign_of(struct passes *passes, const char *name)
 }
 
 /* The sign that the first of a pair is drawn with: 1 or -1; *confirmed when a capture says so. */
-static bool drawn_sign(struct passes *passes, const struct pair *pair, int *sign, bool *confirmed, struct error *err)
+static bool drawn_sign(struct passes *passes, const struct pair *pair, int *sign, bool *confirmed,
+                       struct error *err)
 {
     const struct pass_resource *first = &passes->resources[pair->resources[0]],
                                *second = &passes->resources[pair->resources[1]];
@@ -308,23 +317,27 @@ static bool drawn_sign(struct passes *passes, const struct pair *pair, int *sign
         *sign = -b->capture->row0_x;
     if (!a || !b || a->capture->row0_x != b->capture->row0_x)
         return true;
-    const struct capture_record *late = later_a ? a->capture : b->capture, *early = later_a ? b->capture : a->capture;
-    return passes_find(passes, FINDING_CONTRADICTED, &first->key.container, late->resource, pair->resources, 2, err,
-                       "row0_x %d captured of %.60s contradicts row0_x %d of its twin %.60s, captured earlier; that stays",
-                       late->row0_x, late->resource, early->row0_x, early->resource);
+    const struct capture_record *late = later_a ? a->capture : b->capture,
+                                *early = later_a ? b->capture : a->capture;
+    return passes_find(
+        passes, FINDING_CONTRADICTED, &first->key.container, late->resource, pair->resources, 2, err,
+        "row0_x %d captured of %.60s contradicts row0_x %d of its twin %.60s, captured earlier; that stays",
+        late->row0_x, late->resource, early->row0_x, early->resource);
 }
 
 static bool canonicalise(struct passes *passes, const struct pair *pair, struct error *err)
 {
-    struct pass_resource *r[2] = {&passes->resources[pair->resources[0]], &passes->resources[pair->resources[1]]};
+    struct pass_resource *r[2] = {&passes->resources[pair->resources[0]],
+                                  &passes->resources[pair->resources[1]]};
     int sign;
     bool confirmed;
     char subject[128];
     snprintf(subject, sizeof subject, "%.100s#%u", r[0]->name, r[0]->key.index);
     if (pair->unclear || pair->mean_x == 0 || r[0]->now.canonical.basis || r[1]->now.canonical.basis)
-        return passes_find(passes, FINDING_UNCLEAR_TWINS, &r[0]->key.container, subject, pair->resources, 2, err, "%s",
-                           pair->mean_x == 0 ? "reflections of each other, neither of them on one side"
-                                             : "reflections of each other, shared by others, and no names that count on");
+        return passes_find(
+            passes, FINDING_UNCLEAR_TWINS, &r[0]->key.container, subject, pair->resources, 2, err, "%s",
+            pair->mean_x == 0 ? "reflections of each other, neither of them on one side"
+                              : "reflections of each other, shared by others, and no names that count on");
     if (!drawn_sign(passes, pair, &sign, &confirmed, err))
         return false;
     unsigned negative = pair->mean_x < 0 ? 0 : 1, canonical = sign > 0 ? negative : !negative;
@@ -352,8 +365,8 @@ static bool twins_finish(struct passes *passes, struct error *err)
 {
     for (size_t i = 0; i < passes->sign_count; i++) {
         const struct pass_sign *sign = &passes->signs[i];
-        if (!sign->used && !passes_find(passes, FINDING_UNUSED_CAPTURE, NULL, sign->capture->resource, NULL, 0, err,
-                                        "row0_x %d is captured of %s, which has no twin in the store",
+        if (!sign->used && !passes_find(passes, FINDING_UNUSED_CAPTURE, NULL, sign->capture->resource, NULL,
+                                        0, err, "row0_x %d is captured of %s, which has no twin in the store",
                                         sign->capture->row0_x, sign->capture->resource))
             return false;
     }

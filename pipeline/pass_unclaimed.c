@@ -1,8 +1,8 @@
-/* pass_unclaimed.c - stretches of a data section that look like vertices or indices and belong to nobody, with the declined
- * resources that they would fit: the next hypothesis to test.
+/* pass_unclaimed.c - stretches of a data section that look like vertices or indices and belong to nobody,
+ * with the declined resources that they would fit: the next hypothesis to test.
  *
- * The coverage map is the decoder's, and knows the stretches to within a block of ANCHOR_BLOCK bytes; what has been claimed
- * since is taken out. A fit says that sizes agree, nothing more.
+ * The coverage map is the decoder's, and knows the stretches to within a block of ANCHOR_BLOCK bytes; what
+ * has been claimed since is taken out. A fit says that sizes agree, nothing more.
  */
 #include "pipeline/passes.h"
 
@@ -13,7 +13,7 @@
 #include "formats/anchor_scan.h"
 
 /* A stretch begins and ends up to so much off, and a block at its edge may look otherwise. */
-#define SLACK ((uint64_t)3 * ANCHOR_BLOCK)
+#define SLACK    ((uint64_t)3 * ANCHOR_BLOCK)
 #define FITS_MAX 32u /* resources listed with one stretch */
 
 static bool unclaimed_units(struct passes *passes, size_t *count, struct error *err)
@@ -34,7 +34,8 @@ struct stretches {
 };
 
 /* Whether a block that is claimed now touches the run. */
-static bool is_claimed(const struct passes *passes, const struct pass_container *container, const struct coverage_run *run)
+static bool is_claimed(const struct passes *passes, const struct pass_container *container,
+                       const struct coverage_run *run)
 {
     for (uint32_t i = container->first; i < container->first + container->count; i++) {
         const struct pass_resource *r = &passes->resources[i];
@@ -57,7 +58,8 @@ static uint64_t pool_bytes(const struct resource *resource, bool vertices)
     return bytes;
 }
 
-static void find_fits(const struct passes *passes, const struct pass_container *container, struct stretch *stretch)
+static void find_fits(const struct passes *passes, const struct pass_container *container,
+                      struct stretch *stretch)
 {
     uint64_t length = stretch->run.end - stretch->run.start;
     for (uint32_t i = container->first; i < container->first + container->count; i++) {
@@ -70,7 +72,8 @@ static void find_fits(const struct passes *passes, const struct pass_container *
     }
 }
 
-static bool unclaimed_run(const struct passes *passes, size_t unit, int thread, void **result, struct error *err)
+static bool unclaimed_run(const struct passes *passes, size_t unit, int thread, void **result,
+                          struct error *err)
 {
     const struct pass_container *container = &passes->containers[unit];
     struct pass_thread *own = &passes->threads[thread];
@@ -105,8 +108,9 @@ static bool unclaimed_commit(struct passes *passes, size_t unit, void *result, s
         const struct stretch *stretch = &stretches->list[i];
         char subject[32];
         snprintf(subject, sizeof subject, "0x%llX", (unsigned long long)stretch->run.start);
-        if (!passes_find(passes, FINDING_UNCLAIMED, &container->hash, subject, stretch->fits, stretch->fit_count, err,
-                         "%llu bytes, %s; %s", (unsigned long long)(stretch->run.end - stretch->run.start),
+        if (!passes_find(passes, FINDING_UNCLAIMED, &container->hash, subject, stretch->fits,
+                         stretch->fit_count, err, "%llu bytes, %s; %s",
+                         (unsigned long long)(stretch->run.end - stretch->run.start),
                          coverage_kind_word(stretch->run.kind),
                          stretch->fit_count ? "what was declined and has such counts is listed"
                                             : "nothing that was declined has such counts"))

@@ -13,7 +13,7 @@ bool passes_out_of_memory(struct error *err)
     return error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory while resolving");
 }
 
-/* ---- stages ------------------------------------------------------------------------------------------------ */
+/* ---- stages -------------------------------------------------------------------------------------------- */
 
 struct stage_job {
     const struct stage *stage;
@@ -62,7 +62,7 @@ bool stage_run(const struct stage *stage, struct passes *passes, struct error *e
     return ok;
 }
 
-/* ---- groups ------------------------------------------------------------------------------------------------ */
+/* ---- groups -------------------------------------------------------------------------------------------- */
 
 struct group_order {
     const struct pass_resource *resources;
@@ -77,8 +77,10 @@ static int compare_members(const void *left, const void *right, void *ctx)
     return sign ? sign : (a > b) - (a < b);
 }
 
-bool passes_group(struct passes *passes, bool (*member)(const struct passes *passes, const struct pass_resource *r),
-                  int (*compare)(const struct pass_resource *a, const struct pass_resource *b), struct error *err)
+bool passes_group(struct passes *passes,
+                  bool (*member)(const struct passes *passes, const struct pass_resource *r),
+                  int (*compare)(const struct pass_resource *a, const struct pass_resource *b),
+                  struct error *err)
 {
     struct group_order order = {passes->resources, compare};
     uint32_t *list = malloc((passes->resource_count + 1) * sizeof *list);
@@ -100,7 +102,7 @@ bool passes_group(struct passes *passes, bool (*member)(const struct passes *pas
     return true;
 }
 
-/* ---- outcomes ---------------------------------------------------------------------------------------------- */
+/* ---- outcomes ------------------------------------------------------------------------------------------ */
 
 uint64_t pass_block_start(const struct pass_resource *r, uint32_t candidate)
 {
@@ -132,7 +134,8 @@ static bool keep_change(struct passes *passes, struct pass_resource *r, const st
                         const char *why, struct error *err)
 {
     struct pass_outcome *now = &r->now;
-    if (!now->changes && !(now->changes = arena_array(&passes->arena, PASS_CHANGES_MAX, sizeof *now->changes)))
+    if (!now->changes &&
+        !(now->changes = arena_array(&passes->arena, PASS_CHANGES_MAX, sizeof *now->changes)))
         return passes_out_of_memory(err);
     /* A history that is too long keeps its beginning and its end. */
     if (now->change_count == PASS_CHANGES_MAX) {
@@ -145,8 +148,8 @@ static bool keep_change(struct passes *passes, struct pass_resource *r, const st
     return slot->why || passes_out_of_memory(err);
 }
 
-bool passes_change(struct passes *passes, struct pass_resource *r, enum resource_status status, uint32_t chosen,
-                   double margin, struct error *err, const char *fmt, ...)
+bool passes_change(struct passes *passes, struct pass_resource *r, enum resource_status status,
+                   uint32_t chosen, double margin, struct error *err, const char *fmt, ...)
 {
     struct pass_outcome *now = &r->now;
     char why[256];
@@ -154,8 +157,8 @@ bool passes_change(struct passes *passes, struct pass_resource *r, enum resource
     va_start(args, fmt);
     vsnprintf(why, sizeof why, fmt, args);
     va_end(args);
-    const struct resolved_change change = {passes->stage->name, passes->stage->version, now->status, status,
-                                           now->chosen, chosen, NULL};
+    const struct resolved_change change = {
+        passes->stage->name, passes->stage->version, now->status, status, now->chosen, chosen, NULL};
     if (!keep_change(passes, r, &change, why, err))
         return false;
     bool placed = chosen != RESOLVED_NONE;
@@ -169,10 +172,11 @@ bool passes_change(struct passes *passes, struct pass_resource *r, enum resource
     return true;
 }
 
-/* ---- findings ---------------------------------------------------------------------------------------------- */
+/* ---- findings ------------------------------------------------------------------------------------------ */
 
-bool passes_find(struct passes *passes, enum finding_kind kind, const struct hash *container, const char *subject,
-                 const uint32_t *resources, size_t count, struct error *err, const char *fmt, ...)
+bool passes_find(struct passes *passes, enum finding_kind kind, const struct hash *container,
+                 const char *subject, const uint32_t *resources, size_t count, struct error *err,
+                 const char *fmt, ...)
 {
     char message[256];
     va_list args;

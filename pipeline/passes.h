@@ -1,8 +1,9 @@
-/* passes.h - what the global passes work on: the whole store in compact arrays, and the outcomes as they stand.
+/* passes.h - what the global passes work on: the whole store in compact arrays, and the outcomes as they
+ * stand.
  *
- * Loaded once from a read transaction. The decoder's records are never changed; each resource has an outcome beside its
- * record that begins as the decoder's word. Passes change outcomes through passes_change, which keeps the history, and
- * add findings. What the passes may claim, and why, is written in docs/passes.md.
+ * Loaded once from a read transaction. The decoder's records are never changed; each resource has an outcome
+ * beside its record that begins as the decoder's word. Passes change outcomes through passes_change, which
+ * keeps the history, and add findings. What the passes may claim, and why, is written in docs/passes.md.
  */
 #ifndef ANCHORAGE_PASSES_H
 #define ANCHORAGE_PASSES_H
@@ -10,8 +11,8 @@
 #include "pipeline/stage.h"
 #include "store/store.h"
 
-/* Scores, as the locator uses them (formats/anchor_locate.c): a place is taken from the first on; a choice that teaches
- * others has the second as its margin. */
+/* Scores, as the locator uses them (formats/anchor_locate.c): a place is taken from the first on; a choice
+ * that teaches others has the second as its margin. */
 #define PASS_SCORE_LEAST 3.0
 #define PASS_SURE_MARGIN 3.0
 #define PASS_CHANGES_MAX 8u /* steps of a history that are kept */
@@ -26,8 +27,8 @@ struct pass_outcome {
     uint64_t geometry_bytes;
     struct bounds bounds;
     uint32_t flags;
-    bool captured;        /* placed by a capture */
-    bool taught;          /* placed by pass_proof */
+    bool captured; /* placed by a capture */
+    bool taught;   /* placed by pass_proof */
     struct resolved_canonical canonical;
     uint32_t change_count;
     struct resolved_change *changes; /* [PASS_CHANGES_MAX], NULL before the first */
@@ -39,15 +40,17 @@ struct pass_resource {
     const char *name; /* the directory's, or the stem of the least path; "" when it has none */
     enum format_id format;
     uint32_t vertices, triangles;
-    /* XBG7: the whole record with its candidates; NULL for other formats, of which only the following is kept. */
+    /* XBG7: the whole record with its candidates; NULL for other formats, of which only the following is
+     * kept. */
     const struct resource_record *record;
-    struct hash form, look; /* of its markers: counts, strides and elements; those and the draws. Zero without markers */
+    struct hash form,
+        look; /* of its markers: counts, strides and elements; those and the draws. Zero without markers */
     enum resource_status was;
     enum decline_reason was_reason;
     struct hash geometry;
     uint32_t material_count;
     const char **materials; /* BGF: distinct "library:material"; BMF: names of its materials */
-    bool alone; /* as pass_proof sees it: its block is nobody else's */
+    bool alone;             /* as pass_proof sees it: its block is nobody else's */
     struct pass_outcome now;
 };
 
@@ -84,13 +87,13 @@ struct passes {
     struct store *store;
     int thread_count;
     struct pass_thread *threads;
-    struct arena arena; /* all that lives until the end */
-    struct pass_container *containers;
-    struct pass_resource *resources; /* by container hash, then index */
+    struct arena arena;                /* all that lives until the end */
+    struct pass_container *containers; /* this array and the next are of malloc, the rest of the arena */
+    struct pass_resource *resources;   /* by container hash, then index */
     size_t container_count, resource_count;
-    struct buffer findings;          /* of struct finding_record */
-    struct buffer proposals;         /* what the commits of a stage collect for its finish */
-    struct pass_library *libraries;  /* by name, case ignored; made by pass_materials */
+    struct buffer findings;         /* of struct finding_record */
+    struct buffer proposals;        /* what the commits of a stage collect for its finish */
+    struct pass_library *libraries; /* by name, case ignored; made by pass_materials */
     size_t library_count;
     const struct capture_record *captures; /* earlier ones first */
     size_t capture_count;
@@ -98,9 +101,9 @@ struct passes {
     size_t sign_count;
     const struct pass_bytes *bytes; /* geometries by what they were decoded from, sorted */
     size_t bytes_count;
-    uint64_t changes; /* made so far: a fixed point is reached when a round adds none */
+    uint64_t changes;          /* made so far: a fixed point is reached when a round adds none */
     const struct stage *stage; /* the one that runs */
-    uint32_t *groups; /* units of the stage that runs, where they are groups: passes_group */
+    uint32_t *groups;          /* units of the stage that runs, where they are groups: passes_group */
     size_t *group_starts, group_count;
 };
 
@@ -122,39 +125,45 @@ uint64_t pass_block_end(const struct pass_resource *r, uint32_t candidate);
 /* Whether two blocks overlap; *same is set when they are one block. */
 bool pass_blocks_overlap(const struct pass_resource *a, uint32_t a_candidate, const struct pass_resource *b,
                          uint32_t b_candidate, bool *same);
-/* The stored geometry of a candidate: its own, or that of equal bytes that look alike. Zero when there is none. */
+/* The stored geometry of a candidate: its own, or that of equal bytes that look alike. Zero when there is
+ * none. */
 struct hash pass_geometry_of(const struct passes *passes, const struct pass_resource *r, uint32_t candidate);
 /* Whether two candidates hold the same bytes. */
 bool pass_same_bytes(const struct candidate_hashes *a, const struct candidate_hashes *b);
 
-/* Changes an outcome and notes why. `chosen` RESOLVED_NONE: none, and no geometry. False when memory runs out. */
-bool passes_change(struct passes *passes, struct pass_resource *r, enum resource_status status, uint32_t chosen,
-                   double margin, struct error *err, const char *fmt, ...) __attribute__((format(printf, 7, 8)));
+/* Changes an outcome and notes why. `chosen` RESOLVED_NONE: none, and no geometry. False when memory runs
+ * out. */
+bool passes_change(struct passes *passes, struct pass_resource *r, enum resource_status status,
+                   uint32_t chosen, double margin, struct error *err, const char *fmt, ...)
+    __attribute__((format(printf, 7, 8)));
 
 /* ---- findings ---- */
 
-/* Adds a finding about the given resources, in that order; nothing when there is one of that kind, container and subject
- * already. `container` NULL: about no single one. False when memory runs out. */
-bool passes_find(struct passes *passes, enum finding_kind kind, const struct hash *container, const char *subject,
-                 const uint32_t *resources, size_t count, struct error *err, const char *fmt, ...)
-    __attribute__((format(printf, 8, 9)));
+/* Adds a finding about the given resources, in that order; nothing when there is one of that kind, container
+ * and subject already. `container` NULL: about no single one. False when memory runs out. */
+bool passes_find(struct passes *passes, enum finding_kind kind, const struct hash *container,
+                 const char *subject, const uint32_t *resources, size_t count, struct error *err,
+                 const char *fmt, ...) __attribute__((format(printf, 8, 9)));
 
 /* ---- groups as units ---- */
 
-/* Sorts the resources that `member` takes by `compare`, equal ones by index, and cuts them where it differs: groups[k] for k
- * from group_starts[i] below group_starts[i + 1] are one group. Ends with the stage. False when memory runs out. */
-bool passes_group(struct passes *passes, bool (*member)(const struct passes *passes, const struct pass_resource *r),
-                  int (*compare)(const struct pass_resource *a, const struct pass_resource *b), struct error *err);
+/* Sorts the resources that `member` takes by `compare`, equal ones by index, and cuts them where it differs:
+ * groups[k] for k from group_starts[i] below group_starts[i + 1] are one group. Ends with the stage. False
+ * when memory runs out. */
+bool passes_group(struct passes *passes,
+                  bool (*member)(const struct passes *passes, const struct pass_resource *r),
+                  int (*compare)(const struct pass_resource *a, const struct pass_resource *b),
+                  struct error *err);
 
 /* ---- the passes, in the order they run ---- */
-extern const struct stage pass_capture;    /* placements from captures */
-extern const struct stage pass_proof;      /* equal bytes under one name */
-extern const struct stage pass_neighbour;  /* what is left, by exclusivity and neighbourhood */
-extern const struct stage pass_measure;    /* bounds of the geometries that were changed to */
-extern const struct stage pass_twins;      /* reflections in x */
+extern const struct stage pass_capture;     /* placements from captures */
+extern const struct stage pass_proof;       /* equal bytes under one name */
+extern const struct stage pass_neighbour;   /* what is left, by exclusivity and neighbourhood */
+extern const struct stage pass_measure;     /* bounds of the geometries that were changed to */
+extern const struct stage pass_twins;       /* reflections in x */
 extern const struct stage pass_consistency; /* one name in several containers */
-extern const struct stage pass_materials;  /* names of textures, libraries and materials */
-extern const struct stage pass_unclaimed;  /* geometry that nobody has */
+extern const struct stage pass_materials;   /* names of textures, libraries and materials */
+extern const struct stage pass_unclaimed;   /* geometry that nobody has */
 
 bool passes_out_of_memory(struct error *err);
 

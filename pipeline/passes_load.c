@@ -20,14 +20,15 @@ struct load {
     struct error *err;
 };
 
-/* ---- what a resource looks like ---------------------------------------------------------------------------- */
+/* ---- what a resource looks like ------------------------------------------------------------------------ */
 
 static void add_word(struct buffer *out, uint32_t word)
 {
     buffer_append(out, &word, sizeof word);
 }
 
-/* Hashes of what decides how bytes are read: only compared within one run, so the machine's byte order will do. */
+/* Hashes of what decides how bytes are read: only compared within one run, so the machine's byte order will
+ * do. */
 static bool hash_markers(const struct resource *resource, struct hash *form, struct hash *look)
 {
     struct buffer words = {0};
@@ -57,7 +58,7 @@ static bool hash_markers(const struct resource *resource, struct hash *form, str
     return ok;
 }
 
-/* ---- material names ---------------------------------------------------------------------------------------- */
+/* ---- material names ------------------------------------------------------------------------------------ */
 
 static int compare_texts(const void *a, const void *b)
 {
@@ -109,7 +110,7 @@ static bool take_materials(struct load *load, const struct resource_record *reco
     return ok;
 }
 
-/* ---- resources --------------------------------------------------------------------------------------------- */
+/* ---- resources ----------------------------------------------------------------------------------------- */
 
 /* Reads an XBG7 record again into memory that stays, with its candidates. */
 static bool keep_record(struct load *load, const struct resource_key *key, struct pass_resource *out)
@@ -147,7 +148,8 @@ static bool load_resource(const struct resource_key *key, const struct resource_
     struct load *load = ctx;
     const struct resource *resource = &record->resource;
     struct pass_resource out = {.key = *key,
-                                .container = (uint32_t)(load->containers.size / sizeof(struct pass_container)),
+                                .container =
+                                    (uint32_t)(load->containers.size / sizeof(struct pass_container)),
                                 .format = resource->format,
                                 .vertices = resource->vertices,
                                 .triangles = resource->triangles,
@@ -172,7 +174,7 @@ static bool load_resource(const struct resource_key *key, const struct resource_
     return !load->resources.failed || passes_out_of_memory(load->err);
 }
 
-/* ---- containers -------------------------------------------------------------------------------------------- */
+/* ---- containers ---------------------------------------------------------------------------------------- */
 
 static bool take_textures(struct load *load, const struct container *container, struct pass_container *out)
 {
@@ -213,13 +215,14 @@ static bool load_container(const struct hash *hash, const struct container_recor
     load->stem = stem;
     load->container = &out;
     ok = ok && take_textures(load, container, &out) &&
-         store_each_resource_of(load->txn, hash, load_resource, load, load->err) && load->err->code == ERROR_NONE;
+         store_each_resource_of(load->txn, hash, load_resource, load, load->err) &&
+         load->err->code == ERROR_NONE;
     free(stem);
     buffer_append(&load->containers, &out, sizeof out);
     return ok && (!load->containers.failed || passes_out_of_memory(load->err));
 }
 
-/* ---- geometries by bytes ----------------------------------------------------------------------------------- */
+/* ---- geometries by bytes ------------------------------------------------------------------------------- */
 
 static struct hash bytes_key(const struct pass_resource *r, uint32_t candidate)
 {
@@ -280,17 +283,7 @@ struct hash pass_geometry_of(const struct passes *passes, const struct pass_reso
     return found ? found->geometry : own;
 }
 
-/* ---- all --------------------------------------------------------------------------------------------------- */
-
-/* The collected bytes as an array in memory that stays. */
-static void *settle(struct passes *passes, struct buffer *list)
-{
-    void *array = list->failed ? NULL : arena_array(&passes->arena, 1, list->size + 1);
-    if (array && list->size)
-        memcpy(array, list->data, list->size);
-    buffer_free(list);
-    return array;
-}
+/* ---- all ----------------------------------------------------------------------------------------------- */
 
 bool passes_load(struct passes *passes, struct store *store, int threads, struct error *err)
 {
@@ -308,10 +301,8 @@ bool passes_load(struct passes *passes, struct store *store, int threads, struct
     passes->captures = captures;
     passes->container_count = load.containers.size / sizeof *passes->containers;
     passes->resource_count = load.resources.size / sizeof *passes->resources;
-    passes->containers = settle(passes, &load.containers);
-    passes->resources = settle(passes, &load.resources);
-    if (ok && (!passes->containers || !passes->resources))
-        ok = passes_out_of_memory(err);
+    passes->containers = (struct pass_container *)load.containers.data;
+    passes->resources = (struct pass_resource *)load.resources.data;
     return ok && index_bytes(passes, err);
 }
 
@@ -331,6 +322,8 @@ void passes_free(struct passes *passes)
         buffer_free(&passes->threads[i].bytes);
     }
     free(passes->threads);
+    free(passes->containers);
+    free(passes->resources);
     free(passes->groups);
     free(passes->group_starts);
     buffer_free(&passes->findings);

@@ -1,7 +1,7 @@
 /* reflect.c - see reflect.h
  *
- * Exact reflections are found by sorting both sets and comparing. Otherwise the points of one set are put into the cells of
- * a grid, and each point of the other takes the first one within reach that is still free.
+ * Exact reflections are found by sorting both sets and comparing. Otherwise the points of one set are put
+ * into the cells of a grid, and each point of the other takes the first one within reach that is still free.
  */
 #include "pipeline/reflect.h"
 
@@ -55,7 +55,7 @@ static float largest_extent(const struct point *points, size_t count)
     return largest;
 }
 
-/* ---- the grid ---------------------------------------------------------------------------------------------- */
+/* ---- the grid ------------------------------------------------------------------------------------------ */
 
 struct grid {
     const struct point *points;
@@ -82,7 +82,8 @@ static void fill(struct grid *grid, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         const float *at = grid->points[i].at;
-        size_t cell = cell_of(grid, line_of(grid, (double)at[0]), line_of(grid, (double)at[1]), line_of(grid, (double)at[2]));
+        size_t cell = cell_of(grid, line_of(grid, (double)at[0]), line_of(grid, (double)at[1]),
+                              line_of(grid, (double)at[2]));
         grid->next[i] = grid->heads[cell];
         grid->heads[cell] = (uint32_t)i + 1;
     }
@@ -124,10 +125,12 @@ static bool take(struct grid *grid, const struct point *point)
     return false;
 }
 
-static enum reflect_answer match_nearly(const struct point *a, const struct point *b, size_t count, struct arena *arena)
+static enum reflect_answer match_nearly(const struct point *a, const struct point *b, size_t count,
+                                        struct arena *arena)
 {
     float extent = largest_extent(a, count);
-    struct grid grid = {.points = a, .tolerance = extent * REFLECT_TOLERANCE, .effort = EFFORT * (uint64_t)count};
+    struct grid grid = {
+        .points = a, .tolerance = extent * REFLECT_TOLERANCE, .effort = EFFORT * (uint64_t)count};
     size_t cells = 16;
     while (cells < 2 * count)
         cells *= 2;
@@ -151,9 +154,11 @@ static enum reflect_answer match_nearly(const struct point *a, const struct poin
     return REFLECT_YES;
 }
 
-enum reflect_answer reflect_match(const float *a, const float *b, size_t count, bool mirrored, struct arena *arena)
+enum reflect_answer reflect_match(const float *a, const float *b, size_t count, bool mirrored,
+                                  struct arena *arena)
 {
-    struct point *mine = arena_array(arena, count, sizeof *mine), *theirs = arena_array(arena, count, sizeof *theirs);
+    struct point *mine = arena_array(arena, count, sizeof *mine),
+                 *theirs = arena_array(arena, count, sizeof *theirs);
     if (!mine || !theirs)
         return REFLECT_NOMEM;
     if (count == 0 || count >= UINT32_MAX || !copy_points(a, count, false, mine) ||

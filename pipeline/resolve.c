@@ -6,8 +6,8 @@
 #include "pipeline/declined.h"
 #include "pipeline/passes.h"
 
-/* A proof frees a block, which decides a neighbour, which is a proof to nobody: rounds are few. The bound is for stores
- * that somebody made up. */
+/* A proof frees a block, which decides a neighbour, which is a proof to nobody: rounds are few. The bound is
+ * for stores that somebody made up. */
 #define ROUNDS_MAX 8u
 
 /* Passes that change outcomes, until none does. Findings of all but the last round are forgotten. */
@@ -29,7 +29,7 @@ static bool decide(struct passes *passes, struct resolve_result *result, struct 
 /* Passes that add to what is decided. */
 static bool describe(struct passes *passes, struct error *err)
 {
-    static const struct stage *const stages[] = {&pass_measure,     &pass_twins,     &pass_consistency,
+    static const struct stage *const stages[] = {&pass_measure, &pass_twins, &pass_consistency,
                                                  &pass_materials, &pass_unclaimed};
     for (size_t i = 0; i < sizeof stages / sizeof *stages; i++)
         if (!stage_run(stages[i], passes, err))
@@ -37,7 +37,7 @@ static bool describe(struct passes *passes, struct error *err)
     return true;
 }
 
-/* ---- into the store ---------------------------------------------------------------------------------------- */
+/* ---- into the store ------------------------------------------------------------------------------------ */
 
 static bool is_as_decoded(const struct pass_resource *r)
 {

@@ -1,8 +1,9 @@
 /* stage.h - one pass over everything a store holds, as the driver runs it (pipeline/resolve.c).
  *
- * A stage's work falls into units that do not depend on each other: a container, a name, a pair. `run` looks at one unit
- * and says what ought to change, in memory of its thread; it changes nothing, so units run in parallel. `commit` makes the
- * changes, unit by unit in order, on one thread. The outcome is therefore the same at any number of threads.
+ * A stage's work falls into units that do not depend on each other: a container, a name, a pair. `run` looks
+ * at one unit and says what ought to change, in memory of its thread; it changes nothing, so units run in
+ * parallel. `commit` makes the changes, unit by unit in order, on one thread. The outcome is therefore the
+ * same at any number of threads.
  */
 #ifndef ANCHORAGE_STAGE_H
 #define ANCHORAGE_STAGE_H
@@ -20,8 +21,8 @@ struct stage {
     uint32_t version; /* stands in the history of what it changed */
     /* How many units there are now. False when memory runs out. */
     bool (*units)(struct passes *passes, size_t *count, struct error *err);
-    /* *result is NULL for nothing to do, else lives in passes->threads[thread].arena until the stage ends. False only for
-     * a fault of the job. */
+    /* *result is NULL for nothing to do, else lives in passes->threads[thread].arena until the stage ends.
+     * False only for a fault of the job. */
     bool (*run)(const struct passes *passes, size_t unit, int thread, void **result, struct error *err);
     /* Only called for results that are not NULL. */
     bool (*commit)(struct passes *passes, size_t unit, void *result, struct error *err);

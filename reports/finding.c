@@ -11,7 +11,7 @@ static bool out_of_memory(struct error *err)
     return error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory while reading the store");
 }
 
-/* ---- findings ---------------------------------------------------------------------------------------------- */
+/* ---- findings ------------------------------------------------------------------------------------------ */
 
 /* Copies of all findings wanted: a walk through the store is in the order of hashes. */
 struct collect {
@@ -24,7 +24,8 @@ struct collect {
 };
 
 /* The least path of a content, or its hash when it has none any more. */
-static const char *path_of(struct store_txn *txn, const struct hash *container, struct arena *arena, struct error *err)
+static const char *path_of(struct store_txn *txn, const struct hash *container, struct arena *arena,
+                           struct error *err)
 {
     const char **paths;
     size_t count;
@@ -110,15 +111,16 @@ static bool show_one(struct collect *collect, struct view_finding *view,
     const char **addresses = arena_array(&arena, view->record->side_count, sizeof *addresses);
     bool ok = addresses != NULL;
     for (uint32_t i = 0; ok && i < view->record->side_count; i++)
-        ok = (addresses[i] = address_of(collect->txn, &view->record->sides[i].key, &arena, collect->err)) != NULL;
+        ok = (addresses[i] = address_of(collect->txn, &view->record->sides[i].key, &arena, collect->err)) !=
+             NULL;
     view->addresses = addresses;
     *go_on = ok && each(view, ctx);
     arena_free(&arena);
     return ok || out_of_memory(collect->err);
 }
 
-bool view_findings(struct store_txn *txn, uint32_t kinds, bool (*each)(const struct view_finding *finding, void *ctx),
-                   void *ctx, struct error *err)
+bool view_findings(struct store_txn *txn, uint32_t kinds,
+                   bool (*each)(const struct view_finding *finding, void *ctx), void *ctx, struct error *err)
 {
     struct arena arena = {0};
     struct collect collect = {.txn = txn, .arena = &arena, .kinds = kinds, .err = err};
@@ -140,18 +142,20 @@ json_t *json_of_finding(const struct view_finding *view)
         const struct finding_side *side = &record->sides[i];
         char hash[HASH_HEX];
         hash_format(&side->geometry, hash);
-        json_array_append_new(sides, json_pack("{s:o, s:s, s:I, s:I, s:o, s:o}", "address", json_of_bytes(view->addresses[i]),
-                                               "status", resource_status_word(side->status), "vertices",
-                                               (json_int_t)side->vertices, "triangles", (json_int_t)side->triangles,
-                                               "bounds", json_of_bounds(&side->bounds), "geometry",
-                                               hash_is_zero(&side->geometry) ? json_null() : json_string(hash)));
+        json_array_append_new(
+            sides,
+            json_pack("{s:o, s:s, s:I, s:I, s:o, s:o}", "address", json_of_bytes(view->addresses[i]),
+                      "status", resource_status_word(side->status), "vertices", (json_int_t)side->vertices,
+                      "triangles", (json_int_t)side->triangles, "bounds", json_of_bounds(&side->bounds),
+                      "geometry", hash_is_zero(&side->geometry) ? json_null() : json_string(hash)));
     }
     return json_pack("{s:s, s:o, s:o, s:o, s:o}", "kind", finding_kind_word(record->kind), "container",
                      view->container ? json_of_bytes(view->container) : json_null(), "subject",
-                     json_of_bytes(record->subject), "message", json_of_bytes(record->message), "sides", sides);
+                     json_of_bytes(record->subject), "message", json_of_bytes(record->message), "sides",
+                     sides);
 }
 
-/* ---- census ------------------------------------------------------------------------------------------------ */
+/* ---- census -------------------------------------------------------------------------------------------- */
 
 static int compare_declined(const void *left, const void *right)
 {
@@ -179,16 +183,17 @@ static size_t join(const struct declined_census census[static 2], struct view_de
                     : k == census[1].count ? -1
                                            : compare_rows(&census[0].rows[i], &census[1].rows[k]);
         const struct declined_row *row = order <= 0 ? &census[0].rows[i] : &census[1].rows[k];
-        out[count] = (struct view_declined){row->dimension, row->key, order <= 0 ? census[0].rows[i].count : 0,
-                                            order >= 0 ? census[1].rows[k].count : 0};
+        out[count] =
+            (struct view_declined){row->dimension, row->key, order <= 0 ? census[0].rows[i].count : 0,
+                                   order >= 0 ? census[1].rows[k].count : 0};
         i += order <= 0;
         k += order >= 0;
     }
     return count;
 }
 
-bool view_declined(struct store_txn *txn, bool *compared, bool (*each)(const struct view_declined *row, void *ctx),
-                   void *ctx, struct error *err)
+bool view_declined(struct store_txn *txn, bool *compared,
+                   bool (*each)(const struct view_declined *row, void *ctx), void *ctx, struct error *err)
 {
     struct arena arena = {0};
     struct declined_census census[2];
@@ -214,7 +219,7 @@ bool view_declined(struct store_txn *txn, bool *compared, bool (*each)(const str
     return ok;
 }
 
-/* ---- history ----------------------------------------------------------------------------------------------- */
+/* ---- history ------------------------------------------------------------------------------------------- */
 
 json_t *json_of_history(const struct resolved_record *outcome)
 {
@@ -223,11 +228,11 @@ json_t *json_of_history(const struct resolved_record *outcome)
         const struct resolved_change *change = &outcome->changes[i];
         json_t *from = change->from_chosen == RESOLVED_NONE ? json_null() : json_integer(change->from_chosen);
         json_t *to = change->to_chosen == RESOLVED_NONE ? json_null() : json_integer(change->to_chosen);
-        json_array_append_new(list, json_pack("{s:o, s:I, s:s, s:s, s:o, s:o, s:o}", "pass", json_of_bytes(change->pass),
-                                              "version", (json_int_t)change->version, "from",
-                                              resource_status_word(change->from), "to", resource_status_word(change->to),
-                                              "from_candidate", from, "to_candidate", to, "why",
-                                              json_of_bytes(change->why)));
+        json_array_append_new(
+            list, json_pack("{s:o, s:I, s:s, s:s, s:o, s:o, s:o}", "pass", json_of_bytes(change->pass),
+                            "version", (json_int_t)change->version, "from",
+                            resource_status_word(change->from), "to", resource_status_word(change->to),
+                            "from_candidate", from, "to_candidate", to, "why", json_of_bytes(change->why)));
     }
     return list;
 }

@@ -30,8 +30,9 @@ static bool out_of_memory(struct walk *walk)
 
 static bool is_sure(const struct resource *resource)
 {
-    return resource->buffer_count && (resource->status == RESOURCE_PROVEN ||
-                                      (resource->status == RESOURCE_ASSIGNED && resource->margin >= PRIORS_MARGIN));
+    return resource->buffer_count &&
+           (resource->status == RESOURCE_PROVEN ||
+            (resource->status == RESOURCE_ASSIGNED && resource->margin >= PRIORS_MARGIN));
 }
 
 static bool collect(const struct resource_key *key, const struct resource_record *record, void *ctx)
@@ -47,7 +48,8 @@ static bool collect(const struct resource_key *key, const struct resource_record
         return true;
     const struct buffer_place *last = &resource->buffers[resource->buffer_count - 1];
     const struct placed placed = {resource->buffers[0].index_offset,
-                                  last->vertex_offset + (uint64_t)last->vertex_count * last->stride, key->index};
+                                  last->vertex_offset + (uint64_t)last->vertex_count * last->stride,
+                                  key->index};
     buffer_append(&walk->blocks, &placed, sizeof placed);
     return !walk->blocks.failed || out_of_memory(walk);
 }
@@ -102,8 +104,8 @@ static bool has_texture(const struct container *container, uint64_t start, uint6
     return false;
 }
 
-static void count_blocks(struct walk *walk, const struct container *container, const struct placed *blocks, size_t count,
-                         struct priors *out)
+static void count_blocks(struct walk *walk, const struct container *container, const struct placed *blocks,
+                         size_t count, struct priors *out)
 {
     out->blocks = (uint32_t)count;
     for (size_t i = 0; i < count; i++) {
@@ -187,7 +189,8 @@ static bool walk_container(const struct view_container *view, void *ctx)
         return !walk->stopped;
     buffer_clear(&walk->blocks);
     buffer_clear(&walk->gaps);
-    if (!store_each_resource_of(walk->txn, &view->hash, collect, walk, walk->err) || walk->err->code != ERROR_NONE)
+    if (!store_each_resource_of(walk->txn, &view->hash, collect, walk, walk->err) ||
+        walk->err->code != ERROR_NONE)
         return false;
     struct placed *blocks = (struct placed *)walk->blocks.data;
     size_t count = walk->blocks.size / sizeof *blocks;
@@ -232,12 +235,14 @@ json_t *json_of_priors(const struct priors *priors)
     for (int i = 0; i < 16; i++)
         json_array_append_new(residues, json_integer(priors->residue[i]));
     for (int i = 0; i < COVERAGE_KIND_COUNT; i++)
-        json_object_set_new(preceded, coverage_kind_word((enum coverage_kind)i), json_integer(priors->preceded_by[i]));
+        json_object_set_new(preceded, coverage_kind_word((enum coverage_kind)i),
+                            json_integer(priors->preceded_by[i]));
     return json_pack("{s:o, s:I, s:o, s:I, s:{s:I, s:I, s:I, s:I}, s:o, s:{s:I, s:o}}", "container",
                      priors->container ? json_of_bytes(priors->container) : json_null(), "blocks",
-                     (json_int_t)priors->blocks, "residues_16", residues, "aligned_64", (json_int_t)priors->aligned_64,
-                     "gaps", "count", (json_int_t)priors->gaps, "touching", (json_int_t)priors->touching, "median",
-                     (json_int_t)priors->gap_median, "nine_of_ten", (json_int_t)priors->gap_most, "preceded_by", preceded,
-                     "order", "blocks", (json_int_t)priors->pairs, "spearman",
+                     (json_int_t)priors->blocks, "residues_16", residues, "aligned_64",
+                     (json_int_t)priors->aligned_64, "gaps", "count", (json_int_t)priors->gaps, "touching",
+                     (json_int_t)priors->touching, "median", (json_int_t)priors->gap_median, "nine_of_ten",
+                     (json_int_t)priors->gap_most, "preceded_by", preceded, "order", "blocks",
+                     (json_int_t)priors->pairs, "spearman",
                      priors->pairs ? json_real(priors->order) : json_null());
 }

@@ -139,7 +139,7 @@ static bool view_of_content(struct store_txn *txn, const struct hash *hash, stru
         .record = record,
     };
     memcpy(view->by_status, record->by_status, sizeof view->by_status);
-    return store_resolved_counts(txn, hash, view->by_status, err);
+    return view->format != FORMAT_XPR2 || store_resolved_counts(txn, hash, view->by_status, err);
 }
 
 bool view_containers(struct store_txn *txn, bool (*each)(const struct view_container *container, void *ctx),
@@ -411,7 +411,7 @@ static bool sum_container(const struct hash *hash, const struct container_record
     uint32_t by_status[RESOURCE_STATUS_COUNT];
     memcpy(by_status, record->by_status, sizeof by_status);
     sum_outcome(walk->summary, container->format, container->status, container->reason);
-    if (!store_resolved_counts(walk->txn, hash, by_status, walk->err))
+    if (container->format == FORMAT_XPR2 && !store_resolved_counts(walk->txn, hash, by_status, walk->err))
         return false;
     for (int i = 0; i < RESOURCE_STATUS_COUNT; i++)
         walk->summary->resources_by_status[i] += by_status[i];

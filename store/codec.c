@@ -243,7 +243,8 @@ static bool packed_encode(const struct layout *layout, const uint8_t *canonical,
     struct packer packer = packer_make(room, words);
     packer_add(&packer, canonical, 1, layout->head / 4);
     for (unsigned i = 0; i < layout->count; i++)
-        packer_add(&packer, canonical + layout->arrays[i].offset, layout->arrays[i].count, layout->arrays[i].words);
+        packer_add(&packer, canonical + layout->arrays[i].offset, layout->arrays[i].count,
+                   layout->arrays[i].words);
     out->size = before + (size_t)(packer.out - room);
     return true;
 }
@@ -269,7 +270,8 @@ static bool packed_read(const uint8_t *payload, size_t size, uint8_t *room, size
     return unpacker.in == unpacker.end;
 }
 
-static bool packed_decode(const uint8_t *payload, size_t size, size_t raw_size, struct buffer *out, struct error *err)
+static bool packed_decode(const uint8_t *payload, size_t size, size_t raw_size, struct buffer *out,
+                          struct error *err)
 {
     size_t before = out->size;
     uint8_t *room = buffer_extend(out, raw_size);
@@ -278,8 +280,8 @@ static bool packed_decode(const uint8_t *payload, size_t size, size_t raw_size, 
     if (packed_read(payload, size, room, raw_size))
         return true;
     out->size = before;
-    return error_set(err, ERROR_MALFORMED, CODEC_HEADER, "encoded geometry: %zu bytes are no packing of a geometry of %zu",
-                     size, raw_size);
+    return error_set(err, ERROR_MALFORMED, CODEC_HEADER,
+                     "encoded geometry: %zu bytes are no packing of a geometry of %zu", size, raw_size);
 }
 
 /* ---- meshoptimizer: the head, then of each array u32 length and its code ---- */

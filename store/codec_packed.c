@@ -4,42 +4,26 @@
 #include <string.h>
 
 #include "formats/reader.h"
+#include "store/codec_word.h"
 
-/* A code is 4 x the place of the first non-zero byte + the place of the last one; a word of zero has first 3, last 0.
- * This is how many bytes follow from each code; BYTES_NONE: there is no such code. */
+/* A code is 4 x the place of the first non-zero byte + the place of the last one; a word of zero has first 3,
+ * last 0. This is how many bytes follow from each code; BYTES_NONE: there is no such code. */
 #define BYTES_NONE 5
+/* clang-format off */
 static const uint8_t bytes_of_code[16] = {
     1, 2, 3, 4, /* first 0 */
     BYTES_NONE, 1, 2, 3,
     BYTES_NONE, BYTES_NONE, 1, 2,
     0, BYTES_NONE, BYTES_NONE, 1, /* first 3, and zero */
 };
-
-/* The sign goes to the lowest bit: small differences of either sign are small numbers. */
-static inline uint32_t zigzag(uint32_t difference)
-{
-    return difference << 1 ^ (uint32_t)((int32_t)difference >> 31);
-}
-
-static inline uint32_t unzigzag(uint32_t value)
-{
-    return value >> 1 ^ (0u - (value & 1));
-}
-
-static inline void store_u32le(uint8_t *out, uint32_t value)
-{
-    out[0] = (uint8_t)value;
-    out[1] = (uint8_t)(value >> 8);
-    out[2] = (uint8_t)(value >> 16);
-    out[3] = (uint8_t)(value >> 24);
-}
+/* clang-format on */
 
 static size_t codes_size(size_t words)
 {
     return words / 2 + words % 2;
 }
 
-/* ---- out ---------------------------------------------------------------------------------------------------- */
+/* ---- out ----------------------------------------------------------------------------------------------- */
 
 size_t packed_bound(size_t words)
 {
@@ -56,8 +40,8 @@ static inline uint32_t word_before(const uint8_t *in, size_t i, size_t stride)
     return i >= stride ? load_u32le(in + 4 * (i - stride)) : 0;
 }
 
-/* Packs word i and returns its code. Always writes 4 bytes and goes on behind those that count: there is nothing to
- * mispredict. */
+/* Packs word i and returns its code. Always writes 4 bytes and goes on behind those that count: there is
+ * nothing to mispredict. */
 static inline unsigned pack_word(const uint8_t *in, size_t i, size_t stride, uint8_t **out)
 {
     uint32_t word = zigzag(load_u32le(in + 4 * i) - word_before(in, i, stride));
@@ -84,7 +68,7 @@ void packer_add(struct packer *packer, const uint8_t *in, size_t count, size_t s
     packer->at += words;
 }
 
-/* ---- in ----------------------------------------------------------------------------------------------------- */
+/* ---- in ------------------------------------------------------------------------------------------------ */
 
 bool unpacker_make(struct unpacker *unpacker, const uint8_t *bytes, size_t size, size_t words)
 {

@@ -1,8 +1,9 @@
-/* codec_packed.h - arrays of 32-bit words as their differences without zero bytes, for models too small to be worth a
- * compressor: one pass, no tables, no set-up. The layout is in store/README.md, "Encoded geometry".
+/* codec_packed.h - arrays of 32-bit words as their differences without zero bytes, for models too small to be
+ * worth a compressor: one pass, no tables, no set-up. The layout is in store/README.md, "Encoded geometry".
  *
- * Each word becomes a code of 4 bits and those of its bytes that lie between its first and its last non-zero one. Small
- * differences lack upper bytes, and floats that were integers or shorter floats lack lower ones. Pure; any thread.
+ * Each word becomes a code of 4 bits and those of its bytes that lie between its first and its last non-zero
+ * one. Small differences lack upper bytes, and floats that were integers or shorter floats lack lower ones.
+ * Pure; any thread.
  */
 #ifndef ANCHORAGE_CODEC_PACKED_H
 #define ANCHORAGE_CODEC_PACKED_H
@@ -21,8 +22,8 @@ struct packer {
 };
 /* `room` has packed_bound(words) bytes. */
 struct packer packer_make(uint8_t *room, size_t words);
-/* `count` entries of `stride` little-endian words, each as its difference to the same word of the entry before it; the
- * first entry's to 0. */
+/* `count` entries of `stride` little-endian words, each as its difference to the same word of the entry
+ * before it; the first entry's to 0. */
 void packer_add(struct packer *packer, const uint8_t *in, size_t count, size_t stride);
 
 /* The same on its way in. */

@@ -4,29 +4,11 @@
 #include <string.h>
 
 #include "formats/reader.h"
+#include "store/codec_word.h"
 
-/* Entries handled at once: few, so that short arrays waste little, and always as many, so that the loops over them have
- * a constant length and become vector code. */
+/* Entries handled at once: few, so that short arrays waste little, and always as many, so that the loops over
+ * them have a constant length and become vector code. */
 #define PLANES_BLOCK 32
-
-/* The sign goes to the lowest bit: small differences of either sign are small numbers. */
-static inline uint32_t zigzag(uint32_t difference)
-{
-    return difference << 1 ^ (uint32_t)((int32_t)difference >> 31);
-}
-
-static inline uint32_t unzigzag(uint32_t value)
-{
-    return value >> 1 ^ (0u - (value & 1));
-}
-
-static inline void store_u32le(uint8_t *out, uint32_t value)
-{
-    out[0] = (uint8_t)value;
-    out[1] = (uint8_t)(value >> 8);
-    out[2] = (uint8_t)(value >> 16);
-    out[3] = (uint8_t)(value >> 24);
-}
 
 static inline size_t block_size(size_t left)
 {
@@ -71,8 +53,8 @@ static void join_component(const uint8_t *in, size_t plane, size_t count, size_t
                 memcpy(bytes[b], in + b * plane, n);
         }
         for (size_t i = 0; i < PLANES_BLOCK; i++)
-            block[i] = unzigzag((uint32_t)bytes[0][i] | (uint32_t)bytes[1][i] << 8 | (uint32_t)bytes[2][i] << 16 |
-                                (uint32_t)bytes[3][i] << 24);
+            block[i] = unzigzag((uint32_t)bytes[0][i] | (uint32_t)bytes[1][i] << 8 |
+                                (uint32_t)bytes[2][i] << 16 | (uint32_t)bytes[3][i] << 24);
         for (size_t i = 0; i < n; i++, out += stride * 4) {
             before += block[i];
             store_u32le(out, before);

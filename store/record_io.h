@@ -1,8 +1,9 @@
-/* record_io.h - the words records are written in: numbers, strings, hashes, errors, lists. For the files of store/ that
- * define records, and nothing else.
+/* record_io.h - the words records are written in: numbers, strings, hashes, errors, lists. For the files of
+ * store/ that define records, and nothing else.
  *
- * Writers append to a buffer, whose `failed` is looked at once at a record's end. Readers check every length before memory
- * is taken for it, and put strings and lists into the arena. The layout is in store/README.md, "Records".
+ * Writers append to a buffer, whose `failed` is looked at once at a record's end. Readers check every length
+ * before memory is taken for it, and put strings and lists into the arena. The layout is in store/README.md,
+ * "Records".
  */
 #ifndef ANCHORAGE_RECORD_IO_H
 #define ANCHORAGE_RECORD_IO_H
@@ -15,9 +16,9 @@
 #define RECORD_VERSION 1
 #define STRING_NULL    UINT32_MAX /* the length of a string that is not there */
 /* The least bytes an element takes, so that a count is checked before memory is taken for it. */
-#define STRING_LEAST   4
-#define ERROR_LEAST    (1 + 8 + STRING_LEAST)
-#define BUFFER_LEAST   (2 * 8 + 3 * 4)
+#define STRING_LEAST 4
+#define ERROR_LEAST  (1 + 8 + STRING_LEAST)
+#define BUFFER_LEAST (2 * 8 + 3 * 4)
 
 /* ---- writing ---- */
 

@@ -1,8 +1,8 @@
 /* resolved.h - records of the global passes: outcomes, findings, captures, census.
  *
- * What a decoder said of a resource stays as it is in its resource record. What the passes over the whole store made of
- * it is a record beside it, so that they can be run again from the decoder's word at any time, and both can be shown.
- * Layouts: store/README.md, "Records". Reading and writing as in record.h.
+ * What a decoder said of a resource stays as it is in its resource record. What the passes over the whole
+ * store made of it is a record beside it, so that they can be run again from the decoder's word at any time,
+ * and both can be shown. Layouts: store/README.md, "Records". Reading and writing as in record.h.
  */
 #ifndef ANCHORAGE_RESOLVED_H
 #define ANCHORAGE_RESOLVED_H
@@ -61,8 +61,8 @@ static inline bool resolved_is_set(const struct resolved_record *record)
 bool resolved_write(struct buffer *out, const struct resolved_record *record);
 bool resolved_read(const uint8_t *bytes, size_t size, struct arena *arena, struct resolved_record *record,
                    struct error *err);
-/* Puts the outcome in the place of what the decoder said: status, reason, error, scores, placement, geometry, bounds,
- * flags. Strings and lists of `outcome` are shared, not copied. */
+/* Puts the outcome in the place of what the decoder said: status, reason, error, scores, placement, geometry,
+ * bounds, flags. Strings and lists of `outcome` are shared, not copied. */
 void resolved_apply(const struct resolved_record *outcome, struct resource_record *record);
 /* "assumed", "confirmed"; NULL for CANONICAL_NONE. */
 const char *canonical_basis_word(enum canonical_basis basis);
@@ -71,19 +71,20 @@ const char *canonical_basis_word(enum canonical_basis basis);
 
 /* Numbers are written into stores: append. */
 enum finding_kind {
-    FINDING_SAME = 1,           /* a name in several containers, everywhere the same geometry */
-    FINDING_VARIANT,            /* other geometry, all of other counts */
-    FINDING_INCONSISTENT,       /* other geometry at equal counts */
-    FINDING_UNDECIDED,          /* a name in several containers, located in one of them at most */
-    FINDING_UNCLAIMED,          /* a stretch of geometry-like bytes that no resource has */
-    FINDING_MISSING_TEXTURE,    /* an XBG7 resource names a texture its container does not have */
-    FINDING_MISSING_LIBRARY,    /* a BGF names a library that the store does not have */
-    FINDING_MISSING_MATERIAL,   /* a BGF names a material that its library does not have */
-    FINDING_CONTRADICTED,       /* two captures exclude each other, or one does not fit its resource */
-    FINDING_UNUSED_CAPTURE,     /* a capture that decides nothing here */
-    FINDING_PROOF_NOT_STORED,   /* a proof whose place is not among the stored candidates, or has no stored geometry */
-    FINDING_CONTESTED_PROOF,    /* a block proven for a name is another resource's here */
-    FINDING_UNCLEAR_TWINS,      /* reflections of each other that make no clear pair */
+    FINDING_SAME = 1,         /* a name in several containers, everywhere the same geometry */
+    FINDING_VARIANT,          /* other geometry, all of other counts */
+    FINDING_INCONSISTENT,     /* other geometry at equal counts */
+    FINDING_UNDECIDED,        /* a name in several containers, located in one of them at most */
+    FINDING_UNCLAIMED,        /* a stretch of geometry-like bytes that no resource has */
+    FINDING_MISSING_TEXTURE,  /* an XBG7 resource names a texture its container does not have */
+    FINDING_MISSING_LIBRARY,  /* a BGF names a library that the store does not have */
+    FINDING_MISSING_MATERIAL, /* a BGF names a material that its library does not have */
+    FINDING_CONTRADICTED,     /* two captures exclude each other, or one does not fit its resource */
+    FINDING_UNUSED_CAPTURE,   /* a capture that decides nothing here */
+    FINDING_PROOF_NOT_STORED, /* a proof whose place is not among the stored candidates, or has no stored
+                                 geometry */
+    FINDING_CONTESTED_PROOF,  /* a block proven for a name is another resource's here */
+    FINDING_UNCLEAR_TWINS,    /* reflections of each other that make no clear pair */
     FINDING_KIND_COUNT
 };
 

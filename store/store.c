@@ -278,8 +278,12 @@ static bool open_databases(struct store_txn *txn, bool create, struct error *err
     struct store *store = txn->store;
     for (int db = 0; db < DB_COUNT; db++) {
         unsigned flags;
-        int rc = mdb_dbi_open(txn->txn, databases[db].name, create ? databases[db].flags | MDB_CREATE : 0,
+        /* A writer adds what a store of an earlier program misses, once it knows that it is a store. */
+        bool may_add = create || (store->writer && db != DB_META);
+        int rc = mdb_dbi_open(txn->txn, databases[db].name, may_add ? databases[db].flags | MDB_CREATE : 0,
                               &store->dbi[db]);
+        if (rc == MDB_NOTFOUND && db != DB_META)
+            return refuse(store, err, "was written by an earlier program; `anchorage resolve -s STORE` adds what it misses");
         if (db == DB_META && (rc == MDB_NOTFOUND || rc == MDB_INCOMPATIBLE))
             return refuse(store, err, "is an LMDB database, but no store of this program");
         if (rc == MDB_SUCCESS)

@@ -202,7 +202,8 @@ struct store_problem {
 bool store_check(struct store *store, void (*report)(const struct store_problem *problem, void *ctx),
                  void *ctx, uint64_t *problems, struct error *err);
 /* One hash over the logical content: sources (without stat times, run numbers and outcome versions), live
- * containers, resources, and through their hashes the geometry they name, which must be there; independent of
+ * containers, resources with their outcomes, through their hashes the geometry they name, which must be there, and
+ * findings and captures; independent of
  * insertion order, codec, and history. Outcomes of the machine (crashed, timed-out, quarantined) are left
  * out. */
 bool store_digest(struct store *store, struct hash *digest, struct error *err);

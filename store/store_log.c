@@ -1,7 +1,8 @@
-/* store_log.c - puts made ready outside a transaction: records as the bytes a commit only has to copy. See store.h.
+/* store_log.c - puts made ready outside a transaction: records as the bytes a commit only has to copy. See
+ * store.h.
  *
- * A put is a row of changes: first the record itself, then what hangs on it (resources, references). Rows are laid
- * one after the other into blocks that never move; an entry by key points to each.
+ * A put is a row of changes: first the record itself, then what hangs on it (resources, references). Rows are
+ * laid one after the other into blocks that never move; an entry by key points to each.
  */
 #include "store/store_internal.h"
 
@@ -9,8 +10,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Blocks of whole huge pages: rows are read again in the order of their keys, which is none in here, and with small pages
- * every one of them would cost a walk through the page tables as well. */
+/* Blocks of whole huge pages: rows are read again in the order of their keys, which is none in here, and with
+ * small pages every one of them would cost a walk through the page tables as well. */
 #define LOG_BLOCK_SIZE ((size_t)2 << 20)
 #define LOG_ALIGN      _Alignof(struct change)
 
@@ -29,7 +30,7 @@ struct store_log {
     size_t bytes;
 };
 
-/* ---- rows of changes ---------------------------------------------------------------------------------------- */
+/* ---- rows of changes ----------------------------------------------------------------------------------- */
 
 static size_t aligned(size_t size)
 {
@@ -41,7 +42,8 @@ const struct change *change_next(const struct change *change)
     return (const struct change *)((const uint8_t *)change + aligned(CHANGE_HEAD + change->size));
 }
 
-static void change_head(struct change *change, enum store_db db, const void *key, size_t key_size, size_t size)
+static void change_head(struct change *change, enum store_db db, const void *key, size_t key_size,
+                        size_t size)
 {
     change->size = size;
     change->db = (uint8_t)db;
@@ -71,7 +73,8 @@ static void row_end_value(struct row *row, size_t start)
     row->count++;
 }
 
-static void row_reference(struct row *row, enum store_db db, const struct hash *key, const void *value, size_t size)
+static void row_reference(struct row *row, enum store_db db, const struct hash *key, const void *value,
+                          size_t size)
 {
     uint8_t *room = buffer_extend(row->bytes, aligned(CHANGE_HEAD + size));
     if (!room)
@@ -135,7 +138,7 @@ bool row_container(struct row *row, const struct hash *container, const struct c
     return !row->bytes->failed;
 }
 
-/* ---- the log ------------------------------------------------------------------------------------------------ */
+/* ---- the log ------------------------------------------------------------------------------------------- */
 
 static struct log_block *block_new(size_t size)
 {
@@ -251,7 +254,8 @@ static bool log_row(struct store_log *log, enum log_kind kind, const struct hash
     return log_entry(log, kind, key, order, room, row->count) || store_nomem(err);
 }
 
-bool store_log_source(struct store_log *log, uint32_t order, const struct source_record *record, struct error *err)
+bool store_log_source(struct store_log *log, uint32_t order, const struct source_record *record,
+                      struct error *err)
 {
     struct hash path = hash_text(record->path);
     struct row row = {.bytes = &log->scratch};
@@ -270,8 +274,8 @@ bool store_log_container(struct store_log *log, uint32_t order, const struct has
     return log_row(log, LOG_CONTAINERS, container, order, &row, err);
 }
 
-bool store_log_geometry(struct store_log *log, uint32_t order, const struct hash *geometry, const uint8_t *encoded,
-                        size_t size, struct error *err)
+bool store_log_geometry(struct store_log *log, uint32_t order, const struct hash *geometry,
+                        const uint8_t *encoded, size_t size, struct error *err)
 {
     if (size > SIZE_MAX / 2)
         return store_nomem(err);
@@ -286,7 +290,7 @@ bool store_log_geometry(struct store_log *log, uint32_t order, const struct hash
     return log_entry(log, LOG_GEOMETRIES, geometry, order, room, 1) || store_nomem(err);
 }
 
-/* ---- all logs in key order ---------------------------------------------------------------------------------- */
+/* ---- all logs in key order ----------------------------------------------------------------------------- */
 
 static int entry_order(const void *a, const void *b)
 {

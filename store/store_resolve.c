@@ -1,7 +1,7 @@
 /* store_resolve.c - what the global passes keep: outcomes, findings, captures, census. See store.h.
  *
- * Everything of a resolution is put at once, compared with what is there, and only what differs is written: resolving a
- * second time writes nothing.
+ * Everything of a resolution is put at once, compared with what is there, and only what differs is written:
+ * resolving a second time writes nothing.
  */
 #include "store/store_internal.h"
 
@@ -28,6 +28,8 @@ bool store_apply_resolved(struct store_txn *txn, const struct hash *container, s
     const struct resource_key key = {*container, record->resource.index};
     bool found;
     *outcome = (struct resolved_record){0};
+    if (record->resource.format != FORMAT_XBG7) /* nothing else is located, so nothing else changes */
+        return true;
     if (!store_get_resolved(txn, &key, arena, outcome, &found, err))
         return false;
     if (found)
@@ -86,8 +88,8 @@ static bool finding_one(const MDB_val *key, const MDB_val *stored, void *ctx, st
     return walk->each(&record, walk->ctx);
 }
 
-bool store_each_finding(struct store_txn *txn, bool (*each)(const struct finding_record *record, void *ctx), void *ctx,
-                        struct error *err)
+bool store_each_finding(struct store_txn *txn, bool (*each)(const struct finding_record *record, void *ctx),
+                        void *ctx, struct error *err)
 {
     struct finding_walk walk = {.each = each, .ctx = ctx};
     bool done = db_each(txn, DB_FINDINGS, NULL, 0, finding_one, &walk, err);
@@ -128,8 +130,8 @@ static int compare_captures(const void *a, const void *b)
     return memcmp(left.bytes, right.bytes, HASH_SIZE);
 }
 
-bool store_get_captures(struct store_txn *txn, struct arena *arena, struct capture_record **captures, size_t *count,
-                        struct error *err)
+bool store_get_captures(struct store_txn *txn, struct arena *arena, struct capture_record **captures,
+                        size_t *count, struct error *err)
 {
     struct capture_walk walk = {.arena = arena};
     bool done = db_each(txn, DB_CAPTURES, NULL, 0, capture_one, &walk, err);
@@ -191,7 +193,8 @@ bool store_put_capture(struct store_txn *txn, const struct capture_record *recor
     buffer_clear(&txn->scratch);
     if (!capture_write(&txn->scratch, record))
         return store_nomem(err);
-    return value_put(txn, DB_CAPTURES, key.bytes, HASH_SIZE, txn->scratch.data, txn->scratch.size, NULL, NULL, err);
+    return value_put(txn, DB_CAPTURES, key.bytes, HASH_SIZE, txn->scratch.data, txn->scratch.size, NULL, NULL,
+                     err);
 }
 
 bool store_drop_capture(struct store_txn *txn, const struct capture_record *record, struct error *err)
@@ -200,8 +203,8 @@ bool store_drop_capture(struct store_txn *txn, const struct capture_record *reco
     return value_delete(txn, DB_CAPTURES, key.bytes, HASH_SIZE, err);
 }
 
-/* Adds or removes the reference from an outcome's geometry to its resource. Where the decoder's record names the same
- * geometry the reference is that record's. */
+/* Adds or removes the reference from an outcome's geometry to its resource. Where the decoder's record names
+ * the same geometry the reference is that record's. */
 static bool refer(struct store_txn *txn, const uint8_t *key_bytes, const struct hash *geometry, bool add,
                   struct error *err)
 {
@@ -296,7 +299,8 @@ static bool compare_one(const MDB_val *key, const MDB_val *stored, void *ctx, st
         return true; /* no key of this database: `check` tells */
     memcpy(search.key, key->mv_data, key->mv_size);
     size_t count = list->rows.size / sizeof search;
-    struct wanted *row = count ? bsearch(&search, list->rows.data, count, sizeof search, compare_wanted) : NULL;
+    struct wanted *row =
+        count ? bsearch(&search, list->rows.data, count, sizeof search, compare_wanted) : NULL;
     if (!row) {
         buffer_append(&list->stale, search.key, sizeof search.key);
         return !list->stale.failed || store_nomem(err);
@@ -313,7 +317,8 @@ static bool put_wanted(struct store_txn *txn, const struct wanted_list *list, co
     if (list->db == DB_RESOLVED &&
         (!drop_outcome(txn, row->key, err) || !refer(txn, row->key, &row->geometry, true, err)))
         return false;
-    return value_put(txn, list->db, row->key, row->key_size, list->bytes.data + row->at, row->size, NULL, NULL, err);
+    return value_put(txn, list->db, row->key, row->key_size, list->bytes.data + row->at, row->size, NULL,
+                     NULL, err);
 }
 
 /* Makes the database hold exactly the list. */
@@ -349,7 +354,8 @@ static bool put_outcomes(struct store_txn *txn, const struct store_resolution *r
     struct wanted_list list = {.db = DB_RESOLVED, .key_size = RESOURCE_KEY_SIZE};
     for (size_t i = 0; i < resolution->outcome_count; i++) {
         const struct resolved_record *record = &resolution->outcomes[i];
-        struct wanted row = {.key_size = RESOURCE_KEY_SIZE, .at = list.bytes.size, .geometry = record->geometry};
+        struct wanted row = {
+            .key_size = RESOURCE_KEY_SIZE, .at = list.bytes.size, .geometry = record->geometry};
         resource_key_write(row.key, &resolution->keys[i]);
         resolved_write(&list.bytes, record);
         row.size = list.bytes.size - row.at;
@@ -392,7 +398,8 @@ static bool put_census(struct store_txn *txn, const struct declined_census *cens
     if (found && value.size == txn->scratch.size && memcmp(value.bytes, txn->scratch.data, value.size) == 0)
         return true;
     (*changed)++;
-    return value_put(txn, DB_DECLINED, key, sizeof key, txn->scratch.data, txn->scratch.size, NULL, NULL, err);
+    return value_put(txn, DB_DECLINED, key, sizeof key, txn->scratch.data, txn->scratch.size, NULL, NULL,
+                     err);
 }
 
 bool store_put_resolution(struct store_txn *txn, const struct store_resolution *resolution, uint64_t *changed,

@@ -75,8 +75,9 @@ void value_seal(uint8_t *stored, size_t size, const void *key, size_t key_size)
     store_u64le(stored, hash_checksum(key, key_size, stored + CHECKSUM_SIZE, size - CHECKSUM_SIZE));
 }
 
-/* Puts with the given flags through the transaction's cursor: a key that belongs to the page of the one before it is
- * found there without a descent, so callers put in key order where they can. `existing` as in value_put. */
+/* Puts with the given flags through the transaction's cursor: a key that belongs to the page of the one
+ * before it is found there without a descent, so callers put in key order where they can. `existing` as in
+ * value_put. */
 static bool put(struct store_txn *txn, enum store_db db, MDB_val *key, MDB_val *stored, unsigned flags,
                 MDB_val *existing, bool *existed, struct error *err)
 {
@@ -120,8 +121,8 @@ bool value_put(struct store_txn *txn, enum store_db db, const void *key, size_t 
     return true;
 }
 
-bool value_put_stored(struct store_txn *txn, enum store_db db, const void *key, size_t key_size, const void *stored,
-                      size_t size, MDB_val *existing, bool *existed, struct error *err)
+bool value_put_stored(struct store_txn *txn, enum store_db db, const void *key, size_t key_size,
+                      const void *stored, size_t size, MDB_val *existing, bool *existed, struct error *err)
 {
     MDB_val k = val(key, key_size), v = val(stored, size);
     return check_size(db, size - CHECKSUM_SIZE, err) && put(txn, db, &k, &v, 0, existing, existed, err);
@@ -146,7 +147,8 @@ static size_t bucket_of(const uint8_t *element, unsigned bits)
     return load_u32be(element) >> (32 - bits);
 }
 
-static bool is_sorted(const uint8_t *elements, size_t count, size_t size, int (*compare)(const void *, const void *))
+static bool is_sorted(const uint8_t *elements, size_t count, size_t size,
+                      int (*compare)(const void *, const void *))
 {
     for (size_t i = 1; i < count; i++)
         if (compare(elements + (i - 1) * size, elements + i * size) > 0)
@@ -283,7 +285,8 @@ bool set_has(struct store_txn *txn, enum store_db db, const struct hash *key, co
     return rc == MDB_SUCCESS || rc == MDB_NOTFOUND || store_fail(txn->store, rc, store_db_name(db), err);
 }
 
-bool set_count(struct store_txn *txn, enum store_db db, const struct hash *key, uint64_t *count, struct error *err)
+bool set_count(struct store_txn *txn, enum store_db db, const struct hash *key, uint64_t *count,
+               struct error *err)
 {
     MDB_val k = val(key->bytes, HASH_SIZE), v;
     MDB_cursor *cursor;

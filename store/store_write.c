@@ -13,12 +13,14 @@
 static bool put_head(struct store_txn *txn, const struct change *head, MDB_val *existing, bool *existed,
                      struct error *err)
 {
-    return value_put_stored(txn, head->db, head->key, head->key_size, head->bytes, head->size, existing, existed, err);
+    return value_put_stored(txn, head->db, head->key, head->key_size, head->bytes, head->size, existing,
+                            existed, err);
 }
 
 static bool replace_head(struct store_txn *txn, const struct change *head, struct error *err)
 {
-    return value_put_stored(txn, head->db, head->key, head->key_size, head->bytes, head->size, NULL, NULL, err);
+    return value_put_stored(txn, head->db, head->key, head->key_size, head->bytes, head->size, NULL, NULL,
+                            err);
 }
 
 /* Makes the changes behind the head, which are references and values of keys that were free. */
@@ -43,7 +45,8 @@ static bool put_rest(struct store_txn *txn, const struct change *change, size_t 
 /* ---- sources ---- */
 
 /* Takes back the references behind the head of a source's row. */
-static bool remove_references(struct store_txn *txn, const struct change *change, size_t count, struct error *err)
+static bool remove_references(struct store_txn *txn, const struct change *change, size_t count,
+                              struct error *err)
 {
     for (size_t i = 1; i < count; i++) {
         change = change_next(change);
@@ -69,8 +72,8 @@ static bool same_references(const struct change *a, size_t a_count, const struct
 }
 
 /* The row that a stored source was put by, in txn->old_row. */
-static bool old_source(struct store_txn *txn, const struct hash *path_hash, const MDB_val *stored, struct row *row,
-                       struct error *err)
+static bool old_source(struct store_txn *txn, const struct hash *path_hash, const MDB_val *stored,
+                       struct row *row, struct error *err)
 {
     struct source_record record;
     struct value value;
@@ -254,8 +257,8 @@ static bool same_geometry(const struct value *a, const uint8_t *b, size_t b_size
 }
 
 /* The geometry is there: it must be the same bytes. */
-static bool compare_geometry(const struct hash *geometry, const MDB_val *existing, const uint8_t *encoded, size_t size,
-                             struct error *err)
+static bool compare_geometry(const struct hash *geometry, const MDB_val *existing, const uint8_t *encoded,
+                             size_t size, struct error *err)
 {
     MDB_val key = {HASH_SIZE, (void *)(uintptr_t)geometry->bytes};
     struct value value;
@@ -303,7 +306,8 @@ static void prefetch_row(const struct log_entry *entries, size_t count, size_t i
         __builtin_prefetch(row + line);
 }
 
-bool store_put_logs(struct store_txn *txn, const struct store_log *const *logs, size_t count, struct error *err)
+bool store_put_logs(struct store_txn *txn, const struct store_log *const *logs, size_t count,
+                    struct error *err)
 {
     static bool (*const put[LOG_KINDS])(struct store_txn *, const struct change *, size_t, struct error *) = {
         [LOG_GEOMETRIES] = put_geometry, [LOG_CONTAINERS] = put_container, [LOG_SOURCES] = put_source};

@@ -241,11 +241,15 @@ static void small_models_are_packed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(meshes_round_trip),       cmocka_unit_test(any_bits_round_trip),
-        cmocka_unit_test(other_bytes_round_trip),  cmocka_unit_test(meshes_shrink),
+        cmocka_unit_test(meshes_round_trip),
+        cmocka_unit_test(any_bits_round_trip),
+        cmocka_unit_test(other_bytes_round_trip),
+        cmocka_unit_test(meshes_shrink),
         cmocka_unit_test(small_models_are_packed),
-        cmocka_unit_test(truncations_are_refused), cmocka_unit_test(flips_do_no_harm),
-        cmocka_unit_test(sizes_are_bounded),       cmocka_unit_test(unknown_headers_are_refused),
+        cmocka_unit_test(truncations_are_refused),
+        cmocka_unit_test(flips_do_no_harm),
+        cmocka_unit_test(sizes_are_bounded),
+        cmocka_unit_test(unknown_headers_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

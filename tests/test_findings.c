@@ -1,5 +1,6 @@
-/* test_findings.c - what the global passes list without deciding it: names that differ, names that lead nowhere, geometry
- * that nobody has, the census of what was declined, priors. And the records that all this is kept in.
+/* test_findings.c - what the global passes list without deciding it: names that differ, names that lead
+ * nowhere, geometry that nobody has, the census of what was declined, priors. And the records that all this
+ * is kept in.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,18 +21,19 @@
 #define Q 0x20000
 #define R 0x30000
 
-/* ---- consistency ------------------------------------------------------------------------------------------- */
+/* ---- consistency --------------------------------------------------------------------------------------- */
 
 static void names_are_classed(void **state)
 {
     struct arena arena = {0};
     struct finding_record finding;
-    const struct build_container one = {.path = "one.xpr",
-                                        .resources = {{"same", RESOURCE_PROVEN, .candidates = {{1, P}}},
-                                                      {"other", RESOURCE_PROVEN, .candidates = {{2, Q}}},
-                                                      {"variant", RESOURCE_PROVEN, .candidates = {{3, R}}},
-                                                      {"open", RESOURCE_AMBIGUOUS, .candidates = {{4, R + 0x4000}, {5, R + 0x8000}}},
-                                                      {"alone", RESOURCE_PROVEN, .candidates = {{6, R + 0xC000}}}}};
+    const struct build_container one = {
+        .path = "one.xpr",
+        .resources = {{"same", RESOURCE_PROVEN, .candidates = {{1, P}}},
+                      {"other", RESOURCE_PROVEN, .candidates = {{2, Q}}},
+                      {"variant", RESOURCE_PROVEN, .candidates = {{3, R}}},
+                      {"open", RESOURCE_AMBIGUOUS, .candidates = {{4, R + 0x4000}, {5, R + 0x8000}}},
+                      {"alone", RESOURCE_PROVEN, .candidates = {{6, R + 0xC000}}}}};
     const struct build_container two = {
         .path = "two.xpr",
         .resources = {{"same", RESOURCE_PROVEN, .candidates = {{1, Q}}},
@@ -66,9 +68,10 @@ static void names_are_classed(void **state)
 /* In one container the twins lie the other way round: they are drawn alike. */
 static void twins_are_compared_as_drawn(void **state)
 {
-    const struct build_container one = {.path = "one.xpr",
-                                        .resources = {{"t_01", RESOURCE_PROVEN, .candidates = {{1, P}}},
-                                                      {"t_02", RESOURCE_PROVEN, .candidates = {{1 + BUILD_MIRRORED, Q}}}}};
+    const struct build_container one = {
+        .path = "one.xpr",
+        .resources = {{"t_01", RESOURCE_PROVEN, .candidates = {{1, P}}},
+                      {"t_02", RESOURCE_PROVEN, .candidates = {{1 + BUILD_MIRRORED, Q}}}}};
     struct build_container two = one;
     (void)state;
     two.path = "two.xpr";
@@ -84,7 +87,7 @@ static void twins_are_compared_as_drawn(void **state)
     store_close(store);
 }
 
-/* ---- names that lead nowhere ------------------------------------------------------------------------------- */
+/* ---- names that lead nowhere --------------------------------------------------------------------------- */
 
 static void textures_are_looked_for(void **state)
 {
@@ -93,11 +96,12 @@ static void textures_are_looked_for(void **state)
     const struct build_container container = {
         .path = "one.xpr",
         .texture = "hull_col",
-        .resources = {{"a", RESOURCE_PROVEN, .node = "hull_col", .candidates = {{1, P}}},
-                      {"b", RESOURCE_PROVEN, .node = "Jhull_col", .candidates = {{2, Q}}}, /* a byte too early */
-                      {"c", RESOURCE_PROVEN, .node = "wing_spc", .candidates = {{3, R}}},
-                      {"d", RESOURCE_PROVEN, .node = "wing_spc", .candidates = {{4, R + 0x4000}}},
-                      {"e", RESOURCE_PROVEN, .node = "wing_root", .candidates = {{5, R + 0x8000}}}}};
+        .resources = {
+            {"a", RESOURCE_PROVEN, .node = "hull_col", .candidates = {{1, P}}},
+            {"b", RESOURCE_PROVEN, .node = "Jhull_col", .candidates = {{2, Q}}}, /* a byte too early */
+            {"c", RESOURCE_PROVEN, .node = "wing_spc", .candidates = {{3, R}}},
+            {"d", RESOURCE_PROVEN, .node = "wing_spc", .candidates = {{4, R + 0x4000}}},
+            {"e", RESOURCE_PROVEN, .node = "wing_root", .candidates = {{5, R + 0x8000}}}}};
     (void)state;
     struct store *store = fixture_open(STORE_CREATE);
     build_put(store, &container);
@@ -170,7 +174,7 @@ static void libraries_are_looked_for(void **state)
     store_close(store);
 }
 
-/* ---- unclaimed --------------------------------------------------------------------------------------------- */
+/* ---- unclaimed ----------------------------------------------------------------------------------------- */
 
 /* 40 vertices of 20 bytes are 800 bytes. */
 static void unclaimed_stretches_are_listed_with_what_fits(void **state)
@@ -198,7 +202,7 @@ static void unclaimed_stretches_are_listed_with_what_fits(void **state)
     store_close(store);
 }
 
-/* ---- census ------------------------------------------------------------------------------------------------ */
+/* ---- census -------------------------------------------------------------------------------------------- */
 
 struct rows {
     struct view_declined list[32];
@@ -232,7 +236,8 @@ static bool put_run(struct store_txn *txn, void *ctx, struct error *err)
     return store_put_run(txn, &record, err);
 }
 
-static const struct view_declined *row_of(const struct rows *rows, enum census_dimension dimension, const char *key)
+static const struct view_declined *row_of(const struct rows *rows, enum census_dimension dimension,
+                                          const char *key)
 {
     for (size_t i = 0; i < rows->count; i++)
         if (rows->list[i].dimension == dimension && strcmp(rows->list[i].key, key) == 0)
@@ -279,7 +284,7 @@ static void the_census_counts_and_compares(void **state)
     store_close(store);
 }
 
-/* ---- priors ------------------------------------------------------------------------------------------------ */
+/* ---- priors -------------------------------------------------------------------------------------------- */
 
 struct seen {
     struct priors list[4];
@@ -293,12 +298,15 @@ static bool take_priors(const struct priors *priors, void *ctx)
     return seen->count < 4;
 }
 
-/* Blocks of 1160 bytes at 0, 1160 and 8000 behind the data section's start, in the directory's order; the last one is shared. */
+/* Blocks of 1160 bytes at 0, 1160 and 8000 behind the data section's start, in the directory's order; the
+ * last one is shared. */
 static void priors_are_measured(void **state)
 {
     const struct build_container container = {
         .path = "one.xpr",
-        .coverage = {{4096, 5256, COVERAGE_VERTEX}, {5256, 6416, COVERAGE_VERTEX}, {6416, 12096, COVERAGE_PADDING},
+        .coverage = {{4096, 5256, COVERAGE_VERTEX},
+                     {5256, 6416, COVERAGE_VERTEX},
+                     {6416, 12096, COVERAGE_PADDING},
                      {12096, 13256, COVERAGE_VERTEX}},
         .coverage_count = 4,
         .resources = {{"a", RESOURCE_PROVEN, .candidates = {{1, 4096}}},
@@ -329,32 +337,34 @@ static void priors_are_measured(void **state)
     store_close(store);
 }
 
-/* ---- records ----------------------------------------------------------------------------------------------- */
+/* ---- records ------------------------------------------------------------------------------------------- */
 
 /* Every shorter piece of a record, and a longer one, is refused with an error. */
-#define ASSERT_EXACT(bytes, type, read)                                                                                  \
-    do {                                                                                                                  \
-        struct arena arena_ = {0};                                                                                        \
-        type record_;                                                                                                     \
-        for (size_t size_ = 0; size_ <= (bytes)->size; size_++) {                                                         \
-            struct error err_ = {0};                                                                                      \
-            uint8_t *copy_ = malloc(size_ + 1); /* exactly as long, so that a sanitizer sees reads behind it */           \
-            memcpy(copy_, (bytes)->data, size_);                                                                          \
-            assert_int_equal(read(copy_, size_, &arena_, &record_, &err_), size_ == (bytes)->size);                       \
-            assert_int_equal(err_.code != ERROR_NONE, size_ != (bytes)->size);                                            \
-            free(copy_);                                                                                                  \
-        }                                                                                                                 \
-        struct error err_ = {0};                                                                                          \
-        buffer_append((bytes), "", 1);                                                                                    \
-        assert_false(read((bytes)->data, (bytes)->size, &arena_, &record_, &err_));                                       \
-        arena_free(&arena_);                                                                                              \
+#define ASSERT_EXACT(bytes, type, read)                                                                      \
+    do {                                                                                                     \
+        struct arena arena_ = {0};                                                                           \
+        type record_;                                                                                        \
+        for (size_t size_ = 0; size_ <= (bytes)->size; size_++) {                                            \
+            struct error err_ = {0};                                                                         \
+            uint8_t *copy_ =                                                                                 \
+                malloc(size_ + 1); /* exactly as long, so that a sanitizer sees reads behind it */           \
+            memcpy(copy_, (bytes)->data, size_);                                                             \
+            assert_int_equal(read(copy_, size_, &arena_, &record_, &err_), size_ == (bytes)->size);          \
+            assert_int_equal(err_.code != ERROR_NONE, size_ != (bytes)->size);                               \
+            free(copy_);                                                                                     \
+        }                                                                                                    \
+        struct error err_ = {0};                                                                             \
+        buffer_append((bytes), "", 1);                                                                       \
+        assert_false(read((bytes)->data, (bytes)->size, &arena_, &record_, &err_));                          \
+        arena_free(&arena_);                                                                                 \
     } while (0)
 
 static void records_are_read_exactly(void **state)
 {
     struct buffer bytes = {0};
     struct buffer_place place = {1, 2, 3, 4, 5};
-    struct resolved_change change = {"proof", 1, RESOURCE_AMBIGUOUS, RESOURCE_PROVEN, 0, RESOLVED_NONE, "because"};
+    struct resolved_change change = {"proof",       1,        RESOURCE_AMBIGUOUS, RESOURCE_PROVEN, 0,
+                                     RESOLVED_NONE, "because"};
     struct finding_side side = {.status = RESOURCE_PROVEN, .vertices = 7};
     struct declined_row row = {CENSUS_PREFIX, "e", 12};
     (void)state;
@@ -366,18 +376,15 @@ static void records_are_read_exactly(void **state)
                                                                  .changes = &change}));
     ASSERT_EXACT(&bytes, struct resolved_record, resolved_read);
     buffer_clear(&bytes);
-    assert_true(finding_write(&bytes, &(struct finding_record){.kind = FINDING_SAME,
-                                                               .subject = "s",
-                                                               .message = "m",
-                                                               .side_count = 1,
-                                                               .sides = &side}));
+    assert_true(finding_write(
+        &bytes, &(struct finding_record){
+                    .kind = FINDING_SAME, .subject = "s", .message = "m", .side_count = 1, .sides = &side}));
     ASSERT_EXACT(&bytes, struct finding_record, finding_read);
     buffer_clear(&bytes);
-    assert_true(capture_write(&bytes, &(struct capture_record){.kind = CAPTURE_PLACE,
-                                                               .resource = "r",
-                                                               .container = "c",
-                                                               .buffer_count = 1,
-                                                               .buffers = &place}));
+    assert_true(capture_write(
+        &bytes,
+        &(struct capture_record){
+            .kind = CAPTURE_PLACE, .resource = "r", .container = "c", .buffer_count = 1, .buffers = &place}));
     ASSERT_EXACT(&bytes, struct capture_record, capture_read);
     buffer_clear(&bytes);
     assert_true(declined_write(&bytes, &(struct declined_census){.run = 3, .count = 1, .rows = &row}));
@@ -385,7 +392,7 @@ static void records_are_read_exactly(void **state)
     buffer_free(&bytes);
 }
 
-/* ---- lines of captures ------------------------------------------------------------------------------------- */
+/* ---- lines of captures --------------------------------------------------------------------------------- */
 
 static void bad_lines_are_refused(void **state)
 {

@@ -1,5 +1,5 @@
-/* test_ingest.c - whole runs into a store. What a store holds afterwards may depend on the inputs alone: not on the
- * threads, the size of batches, interruptions, or what an earlier run left. Digests are compared. */
+/* test_ingest.c - whole runs into a store. What a store holds afterwards may depend on the inputs alone: not
+ * on the threads, the size of batches, interruptions, or what an earlier run left. Digests are compared. */
 #include <locale.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,9 +16,10 @@
 #include "pipeline/ingest.h"
 #include "tests/support/extracting.h"
 
-/* ---- memory that runs out ---------------------------------------------------------------------------------- */
+/* ---- memory that runs out ------------------------------------------------------------------------------ */
 
-/* Blocks of a store log come from aligned_alloc, and nothing else here does: the one named by this fails. 0: none. */
+/* Blocks of a store log come from aligned_alloc, and nothing else here does: the one named by this fails. 0:
+ * none. */
 static atomic_int failing_block;
 
 void *aligned_alloc(size_t alignment, size_t size)
@@ -29,7 +30,7 @@ void *aligned_alloc(size_t alignment, size_t size)
     return posix_memalign(&block, alignment, size) == 0 ? block : NULL;
 }
 
-/* ---- runs -------------------------------------------------------------------------------------------------- */
+/* ---- runs ---------------------------------------------------------------------------------------------- */
 
 #define EVENTS_MOST 1024
 struct listener {
@@ -82,8 +83,8 @@ static bool put_run(struct store_txn *txn, void *ctx, struct error *err)
 }
 
 /* One run over a folder or file; false with *err as ingest has it. `listener` may be NULL. */
-static bool try_run(const char *store_path, const char *input, int threads, size_t batch, struct listener *listener,
-                    struct ingest_progress *done, struct error *err)
+static bool try_run(const char *store_path, const char *input, int threads, size_t batch,
+                    struct listener *listener, struct ingest_progress *done, struct error *err)
 {
     uint64_t id = 0;
     struct error ignored = {0};
@@ -158,7 +159,7 @@ static void remove_store(const char *path)
     rmdir(path);
 }
 
-/* ---- inputs ------------------------------------------------------------------------------------------------ */
+/* ---- inputs -------------------------------------------------------------------------------------------- */
 
 #define MODELS 90
 
@@ -180,8 +181,9 @@ static void put_models(const char *path, unsigned count, uint64_t seed)
     assert_true(corpus_small_meshbins(path, count, seed, &err));
 }
 
-/* A folder of what a run meets: an archive of models, the same archive again under another name, one inside a zip, one
- * that is cut off in the middle of a member, models as plain files (one of them twice), and files that are nothing. */
+/* A folder of what a run meets: an archive of models, the same archive again under another name, one inside a
+ * zip, one that is cut off in the middle of a member, models as plain files (one of them twice), and files
+ * that are nothing. */
 static void put_inputs(void)
 {
     assert_int_equal(mkdir("in", 0777), 0);
@@ -212,7 +214,7 @@ static void put_inputs(void)
     buffer_free(&tar);
 }
 
-/* ---- tests ------------------------------------------------------------------------------------------------- */
+/* ---- tests --------------------------------------------------------------------------------------------- */
 
 static void batches_and_threads_do_not_matter(void **state)
 {
@@ -222,7 +224,7 @@ static void batches_and_threads_do_not_matter(void **state)
     struct ingest_progress first = run("first", "in", 1, 0, NULL);
     struct hash expected = digest("first");
     assert_true(first.resources > 3 * MODELS);
-    assert_int_equal(first.failed, 1); /* the member that is cut off */
+    assert_int_equal(first.failed, 1);  /* the member that is cut off */
     assert_int_equal(first.unknown, 3); /* notes.txt, readme.txt, empty */
     for (size_t b = 0; b < COUNT(batches); b++)
         for (int threads = 1; threads <= 4; threads++) {
@@ -254,7 +256,8 @@ static void events_are_in_input_order(void **state)
     listener_free(&four);
 }
 
-/* Contents that earlier batches have committed are not decoded again. In one batch they are, and stored once. */
+/* Contents that earlier batches have committed are not decoded again. In one batch they are, and stored once.
+ */
 static void contents_are_known_within_a_run(void **state)
 {
     (void)state;
@@ -309,7 +312,8 @@ static void unchanged_files_are_not_read_again(void **state)
     listener_free(&listener);
 }
 
-/* A changed archive: what it held before goes, what it holds in common stays, and the store is as a new one. */
+/* A changed archive: what it held before goes, what it holds in common stays, and the store is as a new one.
+ */
 static void a_changed_archive_replaces_its_members(void **state)
 {
     (void)state;

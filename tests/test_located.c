@@ -1,6 +1,6 @@
 /* test_located.c - what the locator answers over whole generated corpora, one container at a time: never a
- * wrong place claimed, nothing claimed that cannot be decided, the right place always among the candidates, and
- * nearly everything that one container can decide decided.
+ * wrong place claimed, nothing claimed that cannot be decided, the right place always among the candidates,
+ * and nearly everything that one container can decide decided.
  *
  * ANCHORAGE_SCALE (1: the studied disc) and ANCHORAGE_SEEDS ("1 2 3") choose the corpora; ANCHORAGE_SHOW=1
  * prints every resource that is not right.
@@ -33,14 +33,15 @@ static const char *const class_words[] = {
 
 /* What the truth says can be said of a resource. */
 enum kind { DECIDABLE, NEEDS_CONTAINER, UNDECIDABLE, ABSENT, KINDS };
-static const char *const kind_words[KINDS] = {"decidable", "needs another container", "undecidable", "absent"};
+static const char *const kind_words[KINDS] = {"decidable", "needs another container", "undecidable",
+                                              "absent"};
 
 /* What was said. */
 enum answer { RIGHT, WRONG, OPEN, DECLINED, ANSWERS };
 
 struct tally {
     unsigned count[KINDS][ANSWERS];
-    unsigned lost[KINDS]; /* the right place is not among the candidates */
+    unsigned lost[KINDS];                       /* the right place is not among the candidates */
     unsigned class_count[CLASS_COUNT][ANSWERS]; /* of what is decidable */
     bool show;
 };
@@ -112,12 +113,13 @@ static void show_place(const char *label, const json_t *truth, const struct reso
                        const struct candidate *c)
 {
     const struct anchor_evidence *e = &c->evidence;
-    print_message("  %s %s %llu score %.1f short %u unused %u unit %u/%u side %u/%u degenerate %u nonsense %u "
-                  "run %d %d front %d size %d near %.2f coherence %.2f\n",
-                  label, is_right(truth, c->buffers, r->marker_count) ? "RIGHT" : "other",
-                  (unsigned long long)c->buffers[0].index_offset, c->score, e->short_of_top, e->unreferenced,
-                  e->unit, e->normals, e->agreeing, e->faces, e->degenerate, e->nonsense, e->run_start,
-                  e->run_end, e->index_start, e->size_match, (double)e->locality, (double)e->coherence);
+    print_message(
+        "  %s %s %llu score %.1f short %u unused %u unit %u/%u side %u/%u degenerate %u nonsense %u "
+        "run %d %d front %d size %d near %.2f coherence %.2f\n",
+        label, is_right(truth, c->buffers, r->marker_count) ? "RIGHT" : "other",
+        (unsigned long long)c->buffers[0].index_offset, c->score, e->short_of_top, e->unreferenced, e->unit,
+        e->normals, e->agreeing, e->faces, e->degenerate, e->nonsense, e->run_start, e->run_end,
+        e->index_start, e->size_match, (double)e->locality, (double)e->coherence);
 }
 
 static void show(const json_t *truth, const struct resource *r, enum kind kind, const char *path)
@@ -239,7 +241,7 @@ static void test_located(void **state)
 {
     (void)state;
     const char *scale_text = getenv("ANCHORAGE_SCALE"), *seeds = getenv("ANCHORAGE_SEEDS");
-    double scale = scale_text && *scale_text ? strtod(scale_text, NULL) : 0.01;
+    double scale = scale_text && *scale_text ? strtod(scale_text, NULL) : 0.03;
     struct tally tally = {.show = getenv("ANCHORAGE_SHOW") != NULL};
     char *end;
     assert_true(scale > 0 && scale <= 16);

@@ -1,5 +1,6 @@
-/* test_resolve.c - what the global passes decide: by proof, by what proof leaves over, and by captured placements; and that
- * they decide it again, and alike, whenever they are asked. Containers are made up place by place (resolve_build.h).
+/* test_resolve.c - what the global passes decide: by proof, by what proof leaves over, and by captured
+ * placements; and that they decide it again, and alike, whenever they are asked. Containers are made up place
+ * by place (resolve_build.h).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -59,7 +60,7 @@ static void assert_outcome(struct store *store, const struct build_container *co
     arena_free(&arena);
 }
 
-/* ---- proof across containers ------------------------------------------------------------------------------- */
+/* ---- proof across containers --------------------------------------------------------------------------- */
 
 static void equal_bytes_are_proven_elsewhere(void **state)
 {
@@ -132,7 +133,8 @@ static void what_was_learned_goes_with_the_teacher(void **state)
     struct build_container emptied = teacher;
     struct arena arena = {0};
     (void)state;
-    emptied.resources[0].status = RESOURCE_AMBIGUOUS;
+    emptied.resources[0] =
+        (struct build_resource){.name = "key", .status = RESOURCE_PROVEN, .candidates = {{3, P}}};
     struct store *store = store_of(&teacher, &learner);
     build_resolve(store, 1);
     build_put(store, &emptied);
@@ -173,18 +175,20 @@ static void nothing_is_learned(const struct build_container *from)
 static void a_shared_block_teaches_nothing(void **state)
 {
     (void)state;
-    nothing_is_learned(&(struct build_container){
-        .path = "one.xpr",
-        .resources = {{"key", RESOURCE_PROVEN, .candidates = {{1, P}}}, {"other", RESOURCE_ASSIGNED, .candidates = {{1, P}}}}});
+    nothing_is_learned(
+        &(struct build_container){.path = "one.xpr",
+                                  .resources = {{"key", RESOURCE_PROVEN, .candidates = {{1, P}}},
+                                                {"other", RESOURCE_ASSIGNED, .candidates = {{1, P}}}}});
 }
 
 static void a_damaged_container_teaches_nothing(void **state)
 {
     (void)state;
-    nothing_is_learned(&(struct build_container){.path = "one.xpr",
-                                                 .status = CONTAINER_DAMAGED,
-                                                 .reason = CONTAINER_TRUNCATED,
-                                                 .resources = {{"key", RESOURCE_PROVEN, .candidates = {{1, P}}}}});
+    nothing_is_learned(
+        &(struct build_container){.path = "one.xpr",
+                                  .status = CONTAINER_DAMAGED,
+                                  .reason = CONTAINER_TRUNCATED,
+                                  .resources = {{"key", RESOURCE_PROVEN, .candidates = {{1, P}}}}});
 }
 
 static void another_name_or_form_teaches_nothing(void **state)
@@ -196,7 +200,8 @@ static void another_name_or_form_teaches_nothing(void **state)
                       {"key", RESOURCE_PROVEN, .extra_vertices = 4, .candidates = {{1, Q}}}}});
 }
 
-/* An assigned block teaches only without a rival, and by a wide margin; what is learned is no more than assigned. */
+/* An assigned block teaches only without a rival, and by a wide margin; what is learned is no more than
+ * assigned. */
 static void an_assigned_block_teaches_what_it_is(void **state)
 {
     struct arena arena = {0};
@@ -209,18 +214,56 @@ static void an_assigned_block_teaches_what_it_is(void **state)
     finish(store, &arena);
 }
 
-static void an_unsure_block_teaches_nothing(void **state)
+/* One that is not sure, or has a rival, does not teach. But where both have the same bytes and no others in
+ * common they agree, which is a reason of its own. */
+static void an_unsure_block_may_agree(void **state)
 {
     struct build_container from = teacher;
     (void)state;
-    from.resources[0].status = RESOURCE_ASSIGNED;
-    from.resources[0].margin = 2;
+    for (int i = 0; i < 3; i++) {
+        struct arena arena = {0};
+        struct resolved_record outcome;
+        from.resources[0].status = i < 2 ? RESOURCE_ASSIGNED : RESOURCE_AMBIGUOUS;
+        from.resources[0].margin = i == 0 ? 2 : 30;
+        if (i == 1)
+            from.resources[0].candidates[1] = (struct build_candidate){.content = 3, .at = Q, .score = 5};
+        struct store *store = store_of(&from, &learner);
+        build_resolve(store, 1);
+        struct resource_record record = build_outcome(store, &learner, 0, &outcome, &arena);
+        assert_int_equal(record.resource.status, RESOURCE_ASSIGNED);
+        assert_int_equal(record.resource.chosen, 1);
+        assert_true(record.resource.margin == 3);
+        assert_non_null(strstr(outcome.changes[0].why, "no others"));
+        finish(store, &arena);
+        fixture_teardown(NULL);
+        fixture_setup(NULL);
+    }
+}
+
+/* Both have both places: nothing tells which is whose. Or one has the name twice, and no other container has
+ * it. */
+static void what_is_common_twice_is_no_agreement(void **state)
+{
+    struct build_container from = teacher;
+    struct arena arena = {0};
+    const struct build_container twice = {
+        .path = "two.xpr",
+        .resources = {{"key", RESOURCE_AMBIGUOUS, .candidates = {{2, R}, {1, Q}}},
+                      {"key", RESOURCE_AMBIGUOUS, .candidates = {{1, Q}, {3, S}}}}};
+    (void)state;
+    from.resources[0] =
+        (struct build_resource){.name = "key", .status = RESOURCE_AMBIGUOUS, .candidates = {{1, P}, {2, Q}}};
     nothing_is_learned(&from);
     fixture_teardown(NULL);
     fixture_setup(NULL);
-    from.resources[0].margin = 30;
-    from.resources[0].candidates[1] = (struct build_candidate){3, Q, .score = 5};
-    nothing_is_learned(&from);
+    struct store *store = store_of(&twice, NULL);
+    build_resolve(store, 1);
+    assert_int_equal(build_findings(store, FINDING_CONTESTED_PROOF), 0);
+    struct resolved_record outcome;
+    build_outcome(store, &twice, 0, &outcome, &arena);
+    if (outcome.change_count)
+        assert_string_not_equal(outcome.changes[0].pass, "proof");
+    finish(store, &arena);
 }
 
 /* Both of its places are proven for the name, each in another container. */
@@ -264,9 +307,10 @@ static void overlapping_lessons_are_none(void **state)
     const struct build_container from = {.path = "one.xpr",
                                          .resources = {{"a", RESOURCE_PROVEN, .candidates = {{1, P}}},
                                                        {"b", RESOURCE_PROVEN, .candidates = {{2, Q}}}}};
-    const struct build_container to = {.path = "two.xpr",
-                                       .resources = {{"a", RESOURCE_AMBIGUOUS, .candidates = {{3, R}, {1, P}}},
-                                                     {"b", RESOURCE_AMBIGUOUS, .candidates = {{4, S}, {2, P + 100}}}}};
+    const struct build_container to = {
+        .path = "two.xpr",
+        .resources = {{"a", RESOURCE_AMBIGUOUS, .candidates = {{3, R}, {1, P}}},
+                      {"b", RESOURCE_AMBIGUOUS, .candidates = {{4, S}, {2, P + 100}}}}};
     (void)state;
     struct store *store = store_of(&from, &to);
     build_resolve(store, 1);
@@ -282,7 +326,8 @@ static void a_declined_one_gains_its_place(void **state)
     struct arena arena = {0};
     struct resolved_record outcome;
     const struct build_container to = {
-        .path = "two.xpr", .resources = {{"key", RESOURCE_DECLINED, .candidates = {{1, Q, .score = -5, .undecoded = true}}}}};
+        .path = "two.xpr",
+        .resources = {{"key", RESOURCE_DECLINED, .candidates = {{1, Q, .score = -5, .undecoded = true}}}}};
     (void)state;
     struct store *store = store_of(&teacher, &to);
     assert_int_equal(build_resolve(store, 1).proven, 1);
@@ -294,16 +339,17 @@ static void a_declined_one_gains_its_place(void **state)
     finish(store, &arena);
 }
 
-/* ---- what proof leaves over -------------------------------------------------------------------------------- */
+/* ---- what proof leaves over ---------------------------------------------------------------------------- */
 
 /* "key" is proven at Q by its bytes, so its rival for Q and R has R. */
 static void a_rival_gets_what_is_left(void **state)
 {
     struct arena arena = {0};
     struct resolved_record outcome;
-    const struct build_container to = {.path = "two.xpr",
-                                       .resources = {{"key", RESOURCE_AMBIGUOUS, .candidates = {{2, R}, {1, Q}}},
-                                                     {"rival", RESOURCE_AMBIGUOUS, .candidates = {{1, Q}, {2, R}}}}};
+    const struct build_container to = {
+        .path = "two.xpr",
+        .resources = {{"key", RESOURCE_AMBIGUOUS, .candidates = {{2, R}, {1, Q}}},
+                      {"rival", RESOURCE_AMBIGUOUS, .candidates = {{1, Q}, {2, R}}}}};
     (void)state;
     struct store *store = store_of(&teacher, &to);
     build_resolve(store, 1);
@@ -356,8 +402,8 @@ static void incomplete_candidates_decide_nothing(void **state)
     finish(store, &arena);
 }
 
-/* Neighbours of the directory lie together in two halves of the file. Each half has a resource with two equal places, one
- * among its neighbours and one in the other half. `scattered`: the sure ones lie anywhere. */
+/* Neighbours of the directory lie together in two halves of the file. Each half has a resource with two equal
+ * places, one among its neighbours and one in the other half. `scattered`: the sure ones lie anywhere. */
 static struct build_container halves(bool scattered)
 {
     static char names[24][8];
@@ -407,7 +453,7 @@ static void neighbours_decide_nothing_where_there_is_none(void **state)
     finish(store, &arena);
 }
 
-/* ---- captured placements ----------------------------------------------------------------------------------- */
+/* ---- captured placements ------------------------------------------------------------------------------- */
 
 static void capture(struct store *store, const char *text)
 {
@@ -420,9 +466,10 @@ static void capture(struct store *store, const char *text)
 }
 
 /* A line of a placement of "key" in two.xpr at a place, by the counts of the usual form. */
-#define PLACED(offset, vertex_offset, count)                                                                             \
-    "{\"resource\":\"key\",\"container\":\"two.xpr\",\"buffers\":[{\"index_offset\":" #offset                            \
-    ",\"index_count\":180,\"vertex_offset\":" #vertex_offset ",\"vertex_count\":" #count ",\"stride\":20}]}\n"
+#define PLACED(offset, vertex_offset, count)                                                                 \
+    "{\"resource\":\"key\",\"container\":\"two.xpr\",\"buffers\":[{\"index_offset\":" #offset                \
+    ",\"index_count\":180,\"vertex_offset\":" #vertex_offset ",\"vertex_count\":" #count                     \
+    ",\"stride\":20}]}\n"
 #define PLACED_Q PLACED(131072, 131432, 40) /* Q */
 #define PLACED_R PLACED(196608, 196968, 40) /* R */
 
@@ -440,8 +487,8 @@ static void a_captured_placement_is_proof(void **state)
     assert_int_equal(record.resource.chosen, 1);
     assert_string_equal(outcome.changes[0].pass, "capture");
     /* And it teaches others. */
-    const struct build_container third = {.path = "three.xpr",
-                                          .resources = {{"key", RESOURCE_AMBIGUOUS, .candidates = {{5, P}, {1, S}}}}};
+    const struct build_container third = {
+        .path = "three.xpr", .resources = {{"key", RESOURCE_AMBIGUOUS, .candidates = {{5, P}, {1, S}}}}};
     build_put(store, &third);
     build_resolve(store, 1);
     assert_outcome(store, &third, 0, RESOURCE_PROVEN, 1);
@@ -487,7 +534,8 @@ static void a_placement_must_fit_its_resource(void **state)
     finish(store, &arena);
 }
 
-/* A place that was no candidate: it cannot be followed from the store, but what was decided otherwise is open again. */
+/* A place that was no candidate: it cannot be followed from the store, but what was decided otherwise is open
+ * again. */
 static void a_proof_that_is_not_stored_is_a_finding(void **state)
 {
     struct arena arena = {0};
@@ -528,7 +576,8 @@ int main(void)
         RESOLVE_TEST(a_damaged_container_teaches_nothing),
         RESOLVE_TEST(another_name_or_form_teaches_nothing),
         RESOLVE_TEST(an_assigned_block_teaches_what_it_is),
-        RESOLVE_TEST(an_unsure_block_teaches_nothing),
+        RESOLVE_TEST(an_unsure_block_may_agree),
+        RESOLVE_TEST(what_is_common_twice_is_no_agreement),
         RESOLVE_TEST(two_lessons_are_none),
         RESOLVE_TEST(a_contested_block_is_not_taken),
         RESOLVE_TEST(overlapping_lessons_are_none),

@@ -11,7 +11,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* ---- hash_sort ---------------------------------------------------------------------------------------------- */
+/* ---- hash_sort ----------------------------------------------------------------------------------------- */
 
 struct element {
     struct hash hash;
@@ -56,12 +56,12 @@ static void hashes_are_sorted(void **state)
         sorts(counts[i], 1u << 30, 0);
         sorts(counts[i], 10, 0);
     }
-    sorts(5000, 1, 0);          /* one key, as of a set */
-    sorts(5000, 1u << 30, 4);   /* made-up hashes: all in one bucket */
+    sorts(5000, 1, 0);        /* one key, as of a set */
+    sorts(5000, 1u << 30, 4); /* made-up hashes: all in one bucket */
     sorts(5000, 1u << 30, 16);
 }
 
-/* ---- logs --------------------------------------------------------------------------------------------------- */
+/* ---- logs ---------------------------------------------------------------------------------------------- */
 
 struct logs {
     struct store_log *log[2];
@@ -81,7 +81,8 @@ static void commit(struct store *store, struct logs *logs)
         fail_msg("%s", err.msg);
 }
 
-static void log_source(struct store_log *log, uint32_t order, const char *path, unsigned content, uint64_t bytes)
+static void log_source(struct store_log *log, uint32_t order, const char *path, unsigned content,
+                       uint64_t bytes)
 {
     struct error err = {0};
     const struct source_record source = {.kind = SOURCE_CONTAINER,

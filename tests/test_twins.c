@@ -1,5 +1,5 @@
-/* test_twins.c - reflections in x: which sets of points are some, which resources are pairs, and which block they are drawn
- * from.
+/* test_twins.c - reflections in x: which sets of points are some, which resources are pairs, and which block
+ * they are drawn from.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 #include "pipeline/reflect.h"
 #include "tests/support/resolve_build.h"
 
-/* ---- sets of points ---------------------------------------------------------------------------------------- */
+/* ---- sets of points ------------------------------------------------------------------------------------ */
 
 enum { POINTS = 500 };
 
@@ -135,7 +135,7 @@ static void a_crowd_does_not_hang(void **state)
     free(b);
 }
 
-/* ---- pairs ------------------------------------------------------------------------------------------------- */
+/* ---- pairs --------------------------------------------------------------------------------------------- */
 
 #define P 0x10000
 #define Q 0x20000
@@ -157,7 +157,8 @@ static void capture(struct store *store, const char *text)
     captures_free(&list);
 }
 
-static struct resolved_canonical canonical_of(struct store *store, const struct build_container *container, uint32_t index)
+static struct resolved_canonical canonical_of(struct store *store, const struct build_container *container,
+                                              uint32_t index)
 {
     struct arena arena = {0};
     struct resolved_record outcome;
@@ -167,8 +168,8 @@ static struct resolved_canonical canonical_of(struct store *store, const struct 
 }
 
 /* Both resources of a container are drawn from `content`, the second one mirrored if told. */
-static void assert_pair(struct store *store, const struct build_container *container, unsigned content, bool second_mirrored,
-                        enum canonical_basis basis)
+static void assert_pair(struct store *store, const struct build_container *container, unsigned content,
+                        bool second_mirrored, enum canonical_basis basis)
 {
     const struct hash want = build_geometry(content);
     for (uint32_t i = 0; i < 2; i++) {
@@ -181,7 +182,8 @@ static void assert_pair(struct store *store, const struct build_container *conta
     assert_int_equal(fixture_problems(store, true), 0);
 }
 
-static struct store *resolved(const struct build_container *container, const char *captures, struct resolve_result *result)
+static struct store *resolved(const struct build_container *container, const char *captures,
+                              struct resolve_result *result)
 {
     struct store *store = fixture_open(STORE_CREATE);
     build_put(store, container);
@@ -220,7 +222,8 @@ static void captures_decide(void **state)
         {"{\"resource\":\"e106_bdy_01\",\"row0_x\":-1}", false},
         {"{\"resource\":\"e106_bdy_02\",\"row0_x\":-1.0}", true},
         {"{\"resource\":\"e106_bdy_02\",\"row0_x\":1}", false},
-        {"{\"resource\":\"e106_bdy_01\",\"row0_x\":-1}\n{\"resource\":\"e106_bdy_02\",\"row0_x\":1}\n", false},
+        {"{\"resource\":\"e106_bdy_01\",\"row0_x\":-1}\n{\"resource\":\"e106_bdy_02\",\"row0_x\":1}\n",
+         false},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -228,14 +231,16 @@ static void captures_decide(void **state)
         struct store *store = resolved(&pair, cases[i].captures, &result);
         assert_int_equal(result.findings[FINDING_CONTRADICTED], 0);
         assert_int_equal(result.findings[FINDING_UNUSED_CAPTURE], 0);
-        assert_pair(store, &pair, cases[i].negative ? 1 + BUILD_MIRRORED : 1, cases[i].negative, CANONICAL_CONFIRMED);
+        assert_pair(store, &pair, cases[i].negative ? 1 + BUILD_MIRRORED : 1, cases[i].negative,
+                    CANONICAL_CONFIRMED);
         store_close(store);
         fixture_teardown(NULL);
         fixture_setup(NULL);
     }
 }
 
-/* Twins are drawn from one block, one of them mirrored: both cannot have the same sign. Nor can one have two. */
+/* Twins are drawn from one block, one of them mirrored: both cannot have the same sign. Nor can one have two.
+ */
 static void the_earlier_capture_stays(void **state)
 {
     static const char *const captures[] = {
@@ -278,31 +283,40 @@ static void what_is_no_pair(void **state)
 {
     (void)state;
     /* One vertex is moved, by a thousandth of the extent. */
-    assert_no_pair(&(struct build_container){.path = "near.xpr",
-                                             .resources = {{"a_01", RESOURCE_PROVEN, .candidates = {{1, P}}},
-                                                           {"a_02", RESOURCE_PROVEN, .candidates = {{1 + BUILD_MIRRORED + BUILD_NEARLY, Q}}}}},
-                   0);
+    assert_no_pair(
+        &(struct build_container){
+            .path = "near.xpr",
+            .resources = {{"a_01", RESOURCE_PROVEN, .candidates = {{1, P}}},
+                          {"a_02", RESOURCE_PROVEN, .candidates = {{1 + BUILD_MIRRORED + BUILD_NEARLY, Q}}}}},
+        0);
     /* It is its own reflection. */
-    assert_no_pair(&(struct build_container){.path = "symmetric.xpr",
-                                             .resources = {{"b_01", RESOURCE_PROVEN, .candidates = {{BUILD_SYMMETRIC, P}}},
-                                                           {"b_02", RESOURCE_PROVEN, .candidates = {{BUILD_SYMMETRIC + BUILD_MIRRORED, Q}}}}},
-                   0);
+    assert_no_pair(
+        &(struct build_container){
+            .path = "symmetric.xpr",
+            .resources = {{"b_01", RESOURCE_PROVEN, .candidates = {{BUILD_SYMMETRIC, P}}},
+                          {"b_02", RESOURCE_PROVEN, .candidates = {{BUILD_SYMMETRIC + BUILD_MIRRORED, Q}}}}},
+        0);
     /* Both have the same block. */
-    assert_no_pair(&(struct build_container){.path = "shared.xpr",
-                                             .resources = {{"c_01", RESOURCE_PROVEN, .candidates = {{1, P}}},
-                                                           {"c_02", RESOURCE_PROVEN, .candidates = {{1, P}}}}},
-                   0);
+    assert_no_pair(
+        &(struct build_container){.path = "shared.xpr",
+                                  .resources = {{"c_01", RESOURCE_PROVEN, .candidates = {{1, P}}},
+                                                {"c_02", RESOURCE_PROVEN, .candidates = {{1, P}}}}},
+        0);
     /* One of them is not decided. */
-    assert_no_pair(&(struct build_container){.path = "open.xpr",
-                                             .resources = {{"d_01", RESOURCE_PROVEN, .candidates = {{1, P}}},
-                                                           {"d_02", RESOURCE_AMBIGUOUS, .candidates = {{1 + BUILD_MIRRORED, Q}, {3, R}}}}},
-                   0);
+    assert_no_pair(
+        &(struct build_container){
+            .path = "open.xpr",
+            .resources = {{"d_01", RESOURCE_PROVEN, .candidates = {{1, P}}},
+                          {"d_02", RESOURCE_AMBIGUOUS, .candidates = {{1 + BUILD_MIRRORED, Q}, {3, R}}}}},
+        0);
     /* Three have the two geometries, and no names that count on. */
-    assert_no_pair(&(struct build_container){.path = "three.xpr",
-                                             .resources = {{"left", RESOURCE_PROVEN, .candidates = {{1, P}}},
-                                                           {"right", RESOURCE_PROVEN, .candidates = {{1 + BUILD_MIRRORED, Q}}},
-                                                           {"other", RESOURCE_PROVEN, .candidates = {{1, P}}}}},
-                   1);
+    assert_no_pair(
+        &(struct build_container){
+            .path = "three.xpr",
+            .resources = {{"left", RESOURCE_PROVEN, .candidates = {{1, P}}},
+                          {"right", RESOURCE_PROVEN, .candidates = {{1 + BUILD_MIRRORED, Q}}},
+                          {"other", RESOURCE_PROVEN, .candidates = {{1, P}}}}},
+        1);
 }
 
 static void names_tell_pairs_apart(void **state)

@@ -192,7 +192,8 @@ static uint32_t random_size(struct rng *rng, uint32_t least, unsigned octaves)
 }
 
 /* Sound MESHBIN files of every version. */
-static bool pool_meshbins(struct pool *pool, unsigned wanted, uint32_t least, unsigned octaves, struct rng *rng)
+static bool pool_meshbins(struct pool *pool, unsigned wanted, uint32_t least, unsigned octaves,
+                          struct rng *rng)
 {
     pool->models = calloc(wanted, sizeof *pool->models);
     for (unsigned i = 0; pool->models && pool->count < wanted && i < wanted * 8; i++) {
@@ -283,8 +284,8 @@ bool corpus_uncompressed(const char *path, uint64_t bytes, uint64_t seed, struct
     struct pool pools[POOLS] = {[MESHBINS] = {.share = 45}, [BGFS] = {.share = 45}, [STAGES] = {.share = 10}};
     struct rng rng = rng_make(seed, 4 << 24);
     struct tar tar = {0};
-    bool ok = (pool_meshbins(&pools[MESHBINS], 64, 100, 8, &rng) && pool_bgfs(&pools[BGFS], 64, 100, 9, &rng) &&
-               pool_stages(&pools[STAGES], 4, seed)) ||
+    bool ok = (pool_meshbins(&pools[MESHBINS], 64, 100, 8, &rng) &&
+               pool_bgfs(&pools[BGFS], 64, 100, 9, &rng) && pool_stages(&pools[STAGES], 4, seed)) ||
               out_of_memory(err);
     ok = ok && tar_open(&tar, path, err);
     for (unsigned number = 0; ok && tar.bytes < bytes; number++)

@@ -27,6 +27,8 @@ setup() { store=$BATS_FILE_TMPDIR/store; }
     command -v assimp >/dev/null || skip "assimp-utils is not installed"
     count=0
     while IFS=$'\t' read -r address vertices triangles; do
+        # Faceted parts have vertices of their own for each corner.
+        anchorage show -s "$store" "$address" --json | jq -e '.details.parts | any(.faceted) | not' >/dev/null || continue
         anchorage export -s "$store" "$address" -o "$BATS_TEST_TMPDIR/m.ply"
         run -0 "$ROOT/tests/cli/assimp_agrees.sh" "$BATS_TEST_TMPDIR/m.ply" "$vertices" "$triangles"
         count=$((count + 1))

@@ -132,6 +132,19 @@ static void test_shifted(void **state)
     near(items[0].margin, 0);
 }
 
+static void test_shifted_before_strong(void **state)
+{
+    (void)state;
+    /* A place that scores well and is the sole one of its resource is still only another's, cut short. */
+    struct anchor_choice real = at(0, 100, 5, 0), part = at(0, 96, 25, 0);
+    real.sound = part.sound = true;
+    part.quality = -4;
+    struct anchor_item items[] = {{.count = 1, .choices = &real}, {.count = 1, .choices = &part}};
+    assign(items, 2);
+    assert_int_equal(items[0].chosen, 0);
+    assert_int_equal(items[1].chosen, -1);
+}
+
 /* ---- against all possibilities ---- */
 
 #define ITEMS   5
@@ -248,6 +261,7 @@ int main(void)
         cmocka_unit_test(test_sharing),
         cmocka_unit_test(test_joint_beats_greedy),
         cmocka_unit_test(test_shifted),
+        cmocka_unit_test(test_shifted_before_strong),
         cmocka_unit_test(test_against_all),
         cmocka_unit_test(test_large_components_end),
     };

@@ -395,7 +395,123 @@ static void test_part_of_a_group(void **state)
     assert_int_not_equal(r[0].status, RESOURCE_AMBIGUOUS);
 }
 
+/* ---- a truncated file: what is missing cannot be excluded ---- */
+
+static bool is_claimed(const struct resource *r)
+{
+    return r->status == RESOURCE_PROVEN || r->status == RESOURCE_ASSIGNED;
+}
+
+/* Decodes what is left without the last `missing` bytes. */
+static const struct resource *decode_cut(struct fixture *f, size_t missing)
+{
+    decode(f);
+    f->bytes.size -= missing;
+    f->container = xpr2_build_decode(&f->bytes, &f->arena);
+    assert_int_equal(f->container.reason, CONTAINER_TRUNCATED);
+    return f->container.resources;
+}
+
+static void test_rival_cut_off(void **state)
+{
+    struct fixture *f = *state;
+    /* The last resource's block is cut off; what is left of equal counts is another's, or nobody's. Where the
+     * stored size agrees, a place is claimed all the same. */
+    struct sheet sheets[10];
+    for (uint32_t i = 0; i < 10; i++) {
+        sheets[i] = (struct sheet){.columns = 6 + i, .rows = 5, .seed = i, .size = 10.0f + 7.0f * (float)i};
+        if (i == 9)
+            sheets[i].columns = sheets[8].columns;
+        noise(f, 300);
+        put_block(&f->data, &sheets[i]);
+    }
+    for (uint32_t i = 0; i < 10; i++) {
+        const struct sheet *sheet = &sheets[i];
+        add_group(f, &sheet, 1, sheets[i].size);
+    }
+    const struct resource *r = decode_cut(f, 30);
+    for (uint32_t i = 0; i < 9; i++)
+        assert_true(is_claimed(&r[i]));
+    assert_false(is_claimed(&r[9]));
+    assert_int_equal(r[9].candidate_count, 1);
+}
+
+static void test_sharing_in_a_truncated_file(void **state)
+{
+    struct fixture *f = *state;
+    /* Of two resources with one block in sight, one may have had a block of its own in what is missing. */
+    struct sheet sheet = {.columns = 9, .rows = 8, .size = 30};
+    noise(f, 400);
+    size_t place = put_block(&f->data, &sheet);
+    noise(f, 4000);
+    add(f, &sheet);
+    add(f, &sheet);
+    const struct resource *r = decode(f);
+    assert_true(is_claimed(&r[0]) && is_claimed(&r[1]));
+    r = decode_cut(f, 2000);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(r[i].status, RESOURCE_AMBIGUOUS);
+        assert_true(has_candidate(f, &r[i], place));
+    }
+}
+
+static void test_truncated_single_model(void **state)
+{
+    struct fixture *f = *state;
+    /* A file's only model lies at the start of the data section: there it is claimed. */
+    struct sheet sheet = {.columns = 9, .rows = 8, .size = 30};
+    put_block(&f->data, &sheet);
+    noise(f, 4000);
+    add(f, &sheet);
+    assert_at(f, decode_cut(f, 2000), RESOURCE_PROVEN, 0);
+    buffer_clear(&f->data);
+    noise(f, 400);
+    put_block(&f->data, &sheet);
+    noise(f, 4000);
+    assert_int_equal(decode_cut(f, 2000)->status, RESOURCE_AMBIGUOUS);
+}
+
 /* ---- traps ---- */
+
+static void test_shifted_through_padding(void **state)
+{
+    struct fixture *f = *state;
+    /* Zeros in front: with them as the first two indices, and with the last two as a coordinate, four bytes
+     * in front of the block is one of the same counts. */
+    struct sheet sheet = {.columns = 12, .rows = 40, .size = 30, .no_normals = true};
+    noise(f, 4000);
+    for (int i = 0; i < 8; i++)
+        be16(&f->data, 0);
+    size_t place = put_block(&f->data, &sheet);
+    noise(f, 4000);
+    add(f, &sheet);
+    const struct resource *r = decode(f);
+    assert_at(f, r, RESOURCE_ASSIGNED, place);
+    for (uint32_t i = 0; i < r->candidate_count; i++)
+        assert_true(i == r->chosen || r->candidates[i].score < 0);
+}
+
+static void test_unused_vertices(void **state)
+{
+    struct fixture *f = *state;
+    /* The last row is used by nothing: the run of normals says how many vertices there are. A resource that
+     * is as large as what is used, and absent, finds perfect indices there, and a run that goes on. */
+    struct sheet whole = {.columns = 9, .rows = 16, .size = 30},
+                 used = {.columns = 9, .rows = 15, .size = 30};
+    static const uint32_t elements[][3] = {
+        {0, 0x2A23B9, 0}, {12, 0x1A2360, 3 << 16}, {20, 0x2C235F, 5 << 16}};
+    noise(f, 400);
+    size_t place = put_indices(&f->data, &used);
+    put_vertices(&f->data, &whole);
+    noise(f, 400);
+    xbg7_build_marker(&f->descriptors[0], sheet_vertices(&whole), sheet_indices(&used), 3, elements);
+    xpr2_build_add(&f->build, "XBG7", "owner", &f->descriptors[0]);
+    add(f, &used);
+    const struct resource *r = decode(f);
+    assert_at(f, &r[0], RESOURCE_ASSIGNED, place);
+    assert_int_equal(r[1].status, RESOURCE_DECLINED);
+    assert_true(has_candidate(f, &r[1], place));
+}
 
 static void put_boxes(struct buffer *out, uint32_t quads)
 {
@@ -559,6 +675,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_equal_and_mirrored_blocks, start, finish),
         cmocka_unit_test_setup_teardown(test_shared_block, start, finish),
         cmocka_unit_test_setup_teardown(test_part_of_a_group, start, finish),
+        cmocka_unit_test_setup_teardown(test_rival_cut_off, start, finish),
+        cmocka_unit_test_setup_teardown(test_sharing_in_a_truncated_file, start, finish),
+        cmocka_unit_test_setup_teardown(test_truncated_single_model, start, finish),
+        cmocka_unit_test_setup_teardown(test_shifted_through_padding, start, finish),
+        cmocka_unit_test_setup_teardown(test_unused_vertices, start, finish),
         cmocka_unit_test_setup_teardown(test_box_attractor, start, finish),
         cmocka_unit_test_setup_teardown(test_walls, start, finish),
         cmocka_unit_test_setup_teardown(test_out_of_range_index, start, finish),

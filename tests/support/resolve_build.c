@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-/* ---- meshes ------------------------------------------------------------------------------------------------ */
+/* ---- meshes -------------------------------------------------------------------------------------------- */
 
 static uint32_t next_word(uint32_t *state)
 {
@@ -98,14 +98,15 @@ struct bounds build_bounds(unsigned content)
     return bounds_of(content, BUILD_VERTICES);
 }
 
-/* ---- containers -------------------------------------------------------------------------------------------- */
+/* ---- containers ---------------------------------------------------------------------------------------- */
 
 struct hash build_hash(const struct build_container *container)
 {
     return hash_text(container->path);
 }
 
-static struct vertex_element elements[2] = {{0, MESH_POSITION, 0, 0x2A23B9, 12}, {12, MESH_NORMAL, 0, 0x1A2360, 8}};
+static struct vertex_element elements[2] = {{0, MESH_POSITION, 0, 0x2A23B9, 12},
+                                            {12, MESH_NORMAL, 0, 0x1A2360, 8}};
 
 static void make_marker(const struct build_resource *from, struct arena *arena, struct xbg7_marker *out)
 {
@@ -119,8 +120,8 @@ static void make_marker(const struct build_resource *from, struct arena *arena, 
     *out->draws = (struct xbg7_draw){out->vertex_count, out->index_count};
 }
 
-static void make_candidate(const struct build_candidate *from, const struct xbg7_marker *marker, struct arena *arena,
-                           struct candidate *out, struct candidate_hashes *hashes)
+static void make_candidate(const struct build_candidate *from, const struct xbg7_marker *marker,
+                           struct arena *arena, struct candidate *out, struct candidate_hashes *hashes)
 {
     const struct bounds bounds = bounds_of(from->content, marker->vertex_count);
     out->score = from->score != 0 ? from->score : 38;
@@ -145,8 +146,8 @@ static void make_candidate(const struct build_candidate *from, const struct xbg7
     hashes->vertex_bytes = hash_text(name);
 }
 
-static bool put_mesh(struct store_txn *txn, unsigned content, uint32_t count, struct hash *hash, uint64_t *size,
-                     struct error *err)
+static bool put_mesh(struct store_txn *txn, unsigned content, uint32_t count, struct hash *hash,
+                     uint64_t *size, struct error *err)
 {
     struct buffer bytes = canonical_of(content, count), encoded = {0};
     *hash = hash_bytes(bytes.data, bytes.size);
@@ -158,8 +159,8 @@ static bool put_mesh(struct store_txn *txn, unsigned content, uint32_t count, st
     return ok;
 }
 
-static bool make_resource(struct store_txn *txn, const struct build_resource *from, uint32_t index, struct arena *arena,
-                          struct resource_record *out, struct error *err)
+static bool make_resource(struct store_txn *txn, const struct build_resource *from, uint32_t index,
+                          struct arena *arena, struct resource_record *out, struct error *err)
 {
     struct resource *resource = &out->resource;
     uint32_t count = 0;
@@ -168,15 +169,18 @@ static bool make_resource(struct store_txn *txn, const struct build_resource *fr
         count++;
     bool located = from->status == RESOURCE_PROVEN || from->status == RESOURCE_ASSIGNED;
     bool ambiguous = from->status == RESOURCE_AMBIGUOUS;
-    *resource = (struct resource){.format = FORMAT_XBG7,
-                                  .index = index,
-                                  .name = from->name,
-                                  .status = from->status,
-                                  .reason = from->status == RESOURCE_DECLINED ? DECLINE_NO_CANDIDATE : DECLINE_NONE,
-                                  .margin = from->margin != 0 ? from->margin : located ? 30 : 0,
-                                  .triangles = BUILD_TRIANGLES,
-                                  .marker_count = 1,
-                                  .candidate_count = count};
+    *resource =
+        (struct resource){.format = FORMAT_XBG7,
+                          .index = index,
+                          .name = from->name,
+                          .status = from->status,
+                          .reason = from->status == RESOURCE_DECLINED ? DECLINE_NO_CANDIDATE : DECLINE_NONE,
+                          .margin = from->margin != 0 ? from->margin
+                                    : located         ? 30
+                                                      : 0,
+                          .triangles = BUILD_TRIANGLES,
+                          .marker_count = 1,
+                          .candidate_count = count};
     resource->vertices = BUILD_VERTICES + from->extra_vertices;
     resource->markers = arena_alloc(arena, sizeof *resource->markers);
     resource->candidates = arena_array(arena, 4, sizeof *resource->candidates);
@@ -189,9 +193,11 @@ static bool make_resource(struct store_txn *txn, const struct build_resource *fr
     }
     for (uint32_t c = 0; c < count; c++) {
         const struct build_candidate *candidate = &from->candidates[c];
-        make_candidate(candidate, resource->markers, arena, &resource->candidates[c], &out->candidate_hashes[c]);
+        make_candidate(candidate, resource->markers, arena, &resource->candidates[c],
+                       &out->candidate_hashes[c]);
         if (ambiguous && !candidate->undecoded &&
-            !put_mesh(txn, candidate->content, resource->vertices, &out->candidate_hashes[c].geometry, &size, err))
+            !put_mesh(txn, candidate->content, resource->vertices, &out->candidate_hashes[c].geometry, &size,
+                      err))
             return false;
     }
     if (!count || (!located && !ambiguous))
@@ -200,7 +206,8 @@ static bool make_resource(struct store_txn *txn, const struct build_resource *fr
     resource->buffers = resource->candidates[0].buffers;
     resource->buffer_count = 1;
     resource->bounds = bounds_of(from->candidates[0].content, resource->vertices);
-    return put_mesh(txn, from->candidates[0].content, resource->vertices, &out->geometry, &out->geometry_bytes, err);
+    return put_mesh(txn, from->candidates[0].content, resource->vertices, &out->geometry,
+                    &out->geometry_bytes, err);
 }
 
 static bool put_container(struct store_txn *txn, void *ctx, struct error *err)
@@ -233,7 +240,8 @@ static bool put_container(struct store_txn *txn, void *ctx, struct error *err)
                                    .format = FORMAT_XPR2,
                                    .bytes = 1 << 20,
                                    .run = 1};
-    ok = ok && store_put_container(txn, &hash, &record, resources, count, err) && store_put_source(txn, &source, err);
+    ok = ok && store_put_container(txn, &hash, &record, resources, count, err) &&
+         store_put_source(txn, &source, err);
     arena_free(&arena);
     return ok;
 }
@@ -245,7 +253,7 @@ void build_put(struct store *store, const struct build_container *container)
         fail_msg("%s", err.msg);
 }
 
-/* ---- what became of it ------------------------------------------------------------------------------------- */
+/* ---- what became of it --------------------------------------------------------------------------------- */
 
 struct resolve_result build_resolve(struct store *store, int threads)
 {
@@ -257,8 +265,8 @@ struct resolve_result build_resolve(struct store *store, int threads)
     return result;
 }
 
-struct resource_record build_outcome(struct store *store, const struct build_container *container, uint32_t index,
-                                     struct resolved_record *outcome, struct arena *arena)
+struct resource_record build_outcome(struct store *store, const struct build_container *container,
+                                     uint32_t index, struct resolved_record *outcome, struct arena *arena)
 {
     struct error err = {0};
     struct resource_record record;
@@ -310,8 +318,8 @@ static unsigned search_all(struct store *store, struct search *search)
     return search->met;
 }
 
-bool build_finding(struct store *store, enum finding_kind kind, const char *subject, struct finding_record *out,
-                   struct arena *arena)
+bool build_finding(struct store *store, enum finding_kind kind, const char *subject,
+                   struct finding_record *out, struct arena *arena)
 {
     struct search search = {kind, subject, out, arena, 0};
     return search_all(store, &search) != 0;

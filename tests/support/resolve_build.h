@@ -1,7 +1,8 @@
 /* resolve_build.h - containers of located resources, made up place by place, for tests of the global passes.
  *
- * A content is a mesh by number: equal numbers are equal bytes wherever they lie. A block of BUILD_VERTICES vertices and
- * BUILD_TRIANGLES triangles takes BUILD_BLOCK bytes. Candidates are perfect (anchor_is_exact) unless told otherwise.
+ * A content is a mesh by number: equal numbers are equal bytes wherever they lie. A block of BUILD_VERTICES
+ * vertices and BUILD_TRIANGLES triangles takes BUILD_BLOCK bytes. Candidates are perfect (anchor_is_exact)
+ * unless told otherwise.
  */
 #ifndef ANCHORAGE_RESOLVE_BUILD_H
 #define ANCHORAGE_RESOLVE_BUILD_H
@@ -29,9 +30,9 @@ struct build_candidate {
 struct build_resource {
     const char *name; /* NULL: no more resources */
     enum resource_status status;
-    double margin; /* 0: 30 of located ones, 0 of ambiguous ones */
-    uint32_t extra_vertices; /* declared and decoded beyond BUILD_VERTICES: another form */
-    const char *node;        /* a string of its descriptor, or NULL */
+    double margin;                        /* 0: 30 of located ones, 0 of ambiguous ones */
+    uint32_t extra_vertices;              /* declared and decoded beyond BUILD_VERTICES: another form */
+    const char *node;                     /* a string of its descriptor, or NULL */
     struct build_candidate candidates[4]; /* the first is chosen */
 };
 
@@ -56,11 +57,11 @@ struct bounds build_bounds(unsigned content);
 /* Resolves; the test fails when that does. */
 struct resolve_result build_resolve(struct store *store, int threads);
 /* The outcome of a resource: what is stored of the passes, or what the decoder said. */
-struct resource_record build_outcome(struct store *store, const struct build_container *container, uint32_t index,
-                                     struct resolved_record *outcome, struct arena *arena);
+struct resource_record build_outcome(struct store *store, const struct build_container *container,
+                                     uint32_t index, struct resolved_record *outcome, struct arena *arena);
 /* Copies a finding of that kind and subject ("" matches any) into the arena; false when there is none. */
-bool build_finding(struct store *store, enum finding_kind kind, const char *subject, struct finding_record *out,
-                   struct arena *arena);
+bool build_finding(struct store *store, enum finding_kind kind, const char *subject,
+                   struct finding_record *out, struct arena *arena);
 /* How many findings of a kind there are. */
 unsigned build_findings(struct store *store, enum finding_kind kind);
 

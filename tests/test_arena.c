@@ -1,0 +1,71 @@
+/* test_arena.c - memory of an arena is zeroed and aligned, whatever lay there before. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "formats/arena.h"
+
+static void check_zeroed(struct arena *arena, size_t size)
+{
+    unsigned char *object = arena_alloc(arena, size);
+    assert_non_null(object);
+    assert_int_equal((uintptr_t)object % 16, 0);
+    for (size_t i = 0; i < size; i++)
+        assert_int_equal(object[i], 0);
+    memset(object, 0xAA, size);
+}
+
+static void objects_are_zeroed(void **state)
+{
+    (void)state;
+    struct arena arena = {0};
+    for (int round = 0; round < 3; round++) {
+        for (size_t size = 0; size < 300; size += 7)
+            check_zeroed(&arena, size);
+        check_zeroed(&arena, 100000);
+        arena_reset(&arena);
+    }
+    arena_free(&arena);
+    assert_int_equal(arena.bytes, 0);
+}
+
+/* A raw array may leave room in a block that was never cleared; what follows it there must be. */
+static void objects_behind_raw_arrays_are_zeroed(void **state)
+{
+    (void)state;
+    struct arena arena = {0};
+    for (size_t count = 1; count < 200; count += 13) {
+        uint16_t *raw = arena_array_raw(&arena, count, sizeof *raw);
+        assert_non_null(raw);
+        assert_int_equal((uintptr_t)raw % 16, 0);
+        memset(raw, 0xBB, count * sizeof *raw);
+        check_zeroed(&arena, 40);
+    }
+    arena_reset(&arena);
+    check_zeroed(&arena, 4000);
+    arena_free(&arena);
+}
+
+static void sizes_that_overflow_are_refused(void **state)
+{
+    (void)state;
+    struct arena arena = {0};
+    assert_null(arena_alloc(&arena, SIZE_MAX));
+    assert_null(arena_array(&arena, SIZE_MAX / 4, 8));
+    assert_null(arena_array_raw(&arena, SIZE_MAX / 4, 8));
+    arena_free(&arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(objects_are_zeroed),
+        cmocka_unit_test(objects_behind_raw_arrays_are_zeroed),
+        cmocka_unit_test(sizes_that_overflow_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
