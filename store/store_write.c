@@ -202,7 +202,9 @@ static bool remove_resources(struct store_txn *txn, const struct hash *container
     for (size_t at = 0; at < list.size && done; at += sizeof(struct old_resource)) {
         struct old_resource old;
         memcpy(&old, list.data + at, sizeof old);
-        done = (!old.has_name || set_remove(txn, DB_NAMES, &old.name, old.key, sizeof old.key, err)) &&
+        struct resource_key key = resource_key_read(old.key);
+        done = store_drop_resolved(txn, &key, err) &&
+               (!old.has_name || set_remove(txn, DB_NAMES, &old.name, old.key, sizeof old.key, err)) &&
                (hash_is_zero(&old.geometry) ||
                 set_remove(txn, DB_USES, &old.geometry, old.key, sizeof old.key, err)) &&
                value_delete(txn, DB_CANDIDATES, old.key, sizeof old.key, err) &&
