@@ -157,6 +157,7 @@ demo: deps
 
 .PHONY: bench
 bench: $(PROGRAM)
+	$(PROGRAM) bench scan
 	$(PROGRAM) bench decode
 	$(PROGRAM) bench store
 
@@ -217,7 +218,7 @@ else
 endif
 
 # Kept between runs of make: otherwise a chain of implicit rules drops them.
-.SECONDARY: $(call objects,$(FUZZ_SOURCES) $(FUZZ_SUPPORT) tests/fuzz/standalone.c)
+.SECONDARY: $(call objects,$(TEST_SOURCES) $(FUZZ_SOURCES) $(FUZZ_SUPPORT) tests/fuzz/standalone.c)
 
 $(FUZZERS): $(BUILD)/tests/fuzz/%: $(BUILD)/tests/fuzz/%.o $(call objects,$(FUZZ_SUPPORT) $(TEST_SUPPORT)) \
             $(filter %.o,$(FUZZ_DRIVER)) $(LIBRARY)

@@ -9,9 +9,9 @@ enum { OPT_JSON, OPT_RUNS, OPT_MB, OPT_FILES, OPT_THREADS, OPT_DIRECTORY };
 
 static const struct command command = {
     .name = "bench",
-    .usage = "decode|store [--json]",
-    .purpose = "Measures beside the machine's own limit, in the same run: `decode` a whole run over an uncompressed corpus\n"
-               "and over many small files, `store` the codecs of the geometry store.",
+    .usage = "scan|decode|store [--json]",
+    .purpose = "Measures beside the machine's own limit, in the same run: `scan` the anchor scan and all of\n"
+               "location, `decode` a whole run over an uncompressed corpus and over many small files, `store` the codecs.",
     .options =
         (const struct option_info[]){
             [OPT_JSON] = {"json", 0, NULL, "one JSON object"},
@@ -51,13 +51,15 @@ int cmd_bench(int argc, char **argv)
         }
     }
     if (argc - optind != 1)
-        return usage_error(&command, "name one bench: decode or store");
+        return usage_error(&command, "name one bench: scan, decode or store");
     int status;
     if (strcmp(argv[optind], "decode") == 0)
         status = bench_decode(&options);
+    else if (strcmp(argv[optind], "scan") == 0)
+        status = bench_scan(&options);
     else if (strcmp(argv[optind], "store") == 0)
         status = bench_store(&options);
     else
-        return usage_error(&command, "there is no bench '%s'; decode and store are there", argv[optind]);
+        return usage_error(&command, "there is no bench '%s'; scan, decode and store are there", argv[optind]);
     return flush_output() ? status : EXIT_FAILED;
 }

@@ -74,10 +74,10 @@ static void scan_portable(const uint8_t *data, size_t blocks, uint16_t *unit, ui
 /* The bits that must be zero in a 4-byte place whose words are both below 256. */
 #define HIGH_BYTES 0x00FF00FF
 
-static int32_t float_bits(float value)
-{
-    return (int32_t)bits_of_float(value);
-}
+/* The helpers must be inlined: gcc 12 loses the upper halves of registers around calls between functions of
+ * different targets (at -O1). */
+#define TARGET_AVX2 __attribute__((target("avx2,f16c")))
+#define HELPER_AVX2 __attribute__((target("avx2,f16c"), always_inline)) static inline
 
 static inline void store_group(uint16_t *out, uint64_t four)
 {
@@ -85,8 +85,7 @@ static inline void store_group(uint16_t *out, uint64_t four)
 }
 
 /* The greatest words of four blocks, of each of which the greatest are among 16. */
-__attribute__((target("avx2"))) static inline uint64_t greatest_of_four(__m256i a, __m256i b, __m256i c,
-                                                                        __m256i d)
+HELPER_AVX2 uint64_t greatest_of_four(__m256i a, __m256i b, __m256i c, __m256i d)
 {
     __m256i ab = _mm256_max_epu16(_mm256_unpacklo_epi16(a, b), _mm256_unpackhi_epi16(a, b));
     __m256i cd = _mm256_max_epu16(_mm256_unpacklo_epi16(c, d), _mm256_unpackhi_epi16(c, d));
@@ -101,7 +100,7 @@ struct half_block {
     __m256 even, odd;
 };
 
-__attribute__((target("avx2,f16c"))) static inline struct half_block half_block(const uint8_t *data)
+HELPER_AVX2 struct half_block half_block(const uint8_t *data)
 {
     const __m256i shuffle = _mm256_setr_epi8(SHUFFLE_WORDS, SHUFFLE_WORDS);
     __m256i words = _mm256_shuffle_epi8(_mm256_loadu_si256((const __m256i *)data), shuffle);
@@ -113,33 +112,34 @@ __attribute__((target("avx2,f16c"))) static inline struct half_block half_block(
 
 /* All ones where the triple is of unit length. Lengths are not negative, so that their bits are ordered as
  * they are. */
-__attribute__((target("avx2"))) static inline __m256i unit_avx2(struct half_block here, __m256 next)
+HELPER_AVX2 __m256i unit_avx2(struct half_block here, __m256 next)
 {
     __m256i even = _mm256_castps_si256(here.even);
     __m256i over = _mm256_permute2x128_si256(even, _mm256_castps_si256(next), 0x21);
     __m256 third = _mm256_castsi256_ps(_mm256_alignr_epi8(over, even, 4));
     __m256 length = _mm256_add_ps(_mm256_add_ps(here.even, here.odd), third);
-    __m256i above = _mm256_sub_epi32(_mm256_castps_si256(length), _mm256_set1_epi32(float_bits(UNIT_LOW)));
-    __m256i most = _mm256_set1_epi32(float_bits(UNIT_HIGH) - float_bits(UNIT_LOW));
+    __m256i low = _mm256_castps_si256(_mm256_set1_ps(UNIT_LOW));
+    __m256i most = _mm256_sub_epi32(_mm256_castps_si256(_mm256_set1_ps(UNIT_HIGH)), low);
+    __m256i above = _mm256_sub_epi32(_mm256_castps_si256(length), low);
     return _mm256_cmpeq_epi32(_mm256_min_epu32(above, most), above);
 }
 
-__attribute__((target("avx2"))) static inline __m256i small_avx2(const uint8_t *data)
+HELPER_AVX2 __m256i small_avx2(const uint8_t *data)
 {
     __m256i high = _mm256_and_si256(_mm256_loadu_si256((const __m256i *)data), _mm256_set1_epi32(HIGH_BYTES));
     return _mm256_cmpeq_epi32(high, _mm256_setzero_si256());
 }
 
 /* One bit for each of 32 places. */
-__attribute__((target("avx2"))) static inline uint32_t bits_avx2(__m256i a, __m256i b, __m256i c, __m256i d)
+HELPER_AVX2 uint32_t bits_avx2(__m256i a, __m256i b, __m256i c, __m256i d)
 {
     __m256i bytes = _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
     bytes = _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
     return (uint32_t)_mm256_movemask_epi8(bytes);
 }
 
-__attribute__((target("avx2,f16c"))) static void scan_avx2(const uint8_t *data, size_t blocks, uint16_t *unit,
-                                                           uint16_t *small, uint16_t *top)
+TARGET_AVX2 static void scan_avx2(const uint8_t *data, size_t blocks, uint16_t *unit, uint16_t *small,
+                                  uint16_t *top)
 {
     struct half_block h[9];
     size_t b = 0;
@@ -176,6 +176,8 @@ __attribute__((target("avx2,f16c"))) static void scan_avx2(const uint8_t *data, 
 }
 
 #define TARGET_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx2,f16c")))
+#define HELPER_AVX512                                                                                        \
+    __attribute__((target("avx512f,avx512bw,avx512vl,avx2,f16c"), always_inline)) static inline
 
 /* 64 bytes: the greater of each two words, and the squares of those at even and at odd places. */
 struct whole_block {
@@ -183,7 +185,7 @@ struct whole_block {
     __m512 even, odd;
 };
 
-TARGET_AVX512 static inline struct whole_block whole_block(const uint8_t *data)
+HELPER_AVX512 struct whole_block whole_block(const uint8_t *data)
 {
     const __m512i shuffle = _mm512_broadcast_i32x4(_mm_setr_epi8(SHUFFLE_WORDS));
     const __m512i gather = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
@@ -193,15 +195,16 @@ TARGET_AVX512 static inline struct whole_block whole_block(const uint8_t *data)
     return (struct whole_block){_mm256_max_epu16(even, odd), _mm512_mul_ps(x, x), _mm512_mul_ps(y, y)};
 }
 
-TARGET_AVX512 static inline uint64_t unit_avx512(struct whole_block here, __m512 next)
+HELPER_AVX512 uint64_t unit_avx512(struct whole_block here, __m512 next)
 {
     __m512i third = _mm512_alignr_epi32(_mm512_castps_si512(next), _mm512_castps_si512(here.even), 1);
     __m512 length = _mm512_add_ps(_mm512_add_ps(here.even, here.odd), _mm512_castsi512_ps(third));
-    __m512i above = _mm512_sub_epi32(_mm512_castps_si512(length), _mm512_set1_epi32(float_bits(UNIT_LOW)));
-    return _mm512_cmple_epu32_mask(above, _mm512_set1_epi32(float_bits(UNIT_HIGH) - float_bits(UNIT_LOW)));
+    __m512i low = _mm512_castps_si512(_mm512_set1_ps(UNIT_LOW));
+    __m512i most = _mm512_sub_epi32(_mm512_castps_si512(_mm512_set1_ps(UNIT_HIGH)), low);
+    return _mm512_cmple_epu32_mask(_mm512_sub_epi32(_mm512_castps_si512(length), low), most);
 }
 
-TARGET_AVX512 static inline uint64_t small_avx512(const uint8_t *data)
+HELPER_AVX512 uint64_t small_avx512(const uint8_t *data)
 {
     return _mm512_testn_epi32_mask(_mm512_loadu_si512(data), _mm512_set1_epi32(HIGH_BYTES));
 }
