@@ -215,7 +215,7 @@ static bool take_row(const struct view_declined *row, void *ctx)
     struct rows *rows = ctx;
     snprintf(rows->keys[rows->count], sizeof rows->keys[0], "%s", row->key);
     rows->list[rows->count] = *row;
-    rows->list[rows->count].key = rows->keys[rows->count];
+    rows->list[rows->count].key = NULL; /* keys[] has it: the struct is copied */
     rows->count++;
     return rows->count < 32;
 }
@@ -240,7 +240,7 @@ static const struct view_declined *row_of(const struct rows *rows, enum census_d
                                           const char *key)
 {
     for (size_t i = 0; i < rows->count; i++)
-        if (rows->list[i].dimension == dimension && strcmp(rows->list[i].key, key) == 0)
+        if (rows->list[i].dimension == dimension && strcmp(rows->keys[i], key) == 0)
             return &rows->list[i];
     fail_msg("no row of %s", key);
     return NULL;
