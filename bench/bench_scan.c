@@ -573,8 +573,8 @@ static bool measure_anonymous(const struct buffer *bytes, uint64_t *out)
     return ok;
 }
 
-/* Times decoding `runs` containers by turns. */
-static bool measure_turns(const struct buffer *bytes, struct turns *turns)
+/* Decodes the container once and keeps the time. */
+static bool turn_of_decoding(const struct buffer *bytes, struct turns *turns)
 {
     struct arena arena = {0};
     struct container container;
@@ -598,7 +598,7 @@ static bool measure_parts(struct figures *f)
     }
     for (unsigned run = 0; ok && run < f->runs; run++)
         for (unsigned i = 0; ok && i < PARTS; i++)
-            ok = measure_turns(&stage[i].bytes, &f->part[i].seconds);
+            ok = turn_of_decoding(&stage[i].bytes, &f->part[i].seconds);
     for (unsigned i = 0; i < PARTS; i++)
         corpus_file_free(&stage[i]);
     return ok;
@@ -618,8 +618,8 @@ static bool measure_hostile(struct figures *f)
         ok = scan_hostile(i, &bytes);
         f->hostile[i].bytes = bytes.size;
         for (unsigned run = 0; ok && run < f->runs && run < REFERENCE_RUNS; run++)
-            ok = measure_turns(&stage.bytes, &f->normal.seconds) &&
-                 measure_turns(&bytes, &f->hostile[i].seconds);
+            ok = turn_of_decoding(&stage.bytes, &f->normal.seconds) &&
+                 turn_of_decoding(&bytes, &f->hostile[i].seconds);
         buffer_free(&bytes);
     }
     corpus_file_free(&stage);

@@ -352,6 +352,42 @@ static bool mark_shared(struct locate *l)
     return true;
 }
 
+/* Marks chosen blocks whose run of normals goes on to the end of another resource's candidate that begins with them: the
+ * run's length is that one's vertex count, and a list that leaves its last vertices unused makes a shorter count look
+ * exact. */
+static bool mark_outgrown(struct locate *l)
+{
+    size_t count = 0, kept = 0;
+    for (size_t i = 0; i < l->count; i++)
+        count += l->subjects[i].count;
+    struct owner *whole = arena_array(l->arena, count, sizeof *whole);
+    if (!whole)
+        return false;
+    for (size_t i = 0; i < l->count; i++) {
+        struct anchor_subject *s = &l->subjects[i];
+        for (uint32_t k = 0; k < s->count; k++)
+            if (s->candidates[k].evidence.run_end > 0)
+                whole[kept++] = (struct owner){s->item.choices[k].start, s->item.choices[k].end, s};
+    }
+    qsort(whole, kept, sizeof *whole, owner_order);
+    for (size_t i = 0; i < l->count; i++) {
+        struct anchor_subject *s = &l->subjects[i];
+        if (s->item.chosen < 0 || s->candidates[s->item.chosen].evidence.run_end >= 0)
+            continue;
+        const struct anchor_choice *chosen = &s->item.choices[s->item.chosen];
+        size_t low = 0, high = kept; /* to the first that begins there or behind and ends behind the chosen one */
+        while (low < high) {
+            size_t middle = low + (high - low) / 2;
+            bool before = whole[middle].start < chosen->start ||
+                          (whole[middle].start == chosen->start && whole[middle].end <= chosen->end);
+            low = before ? middle + 1 : low;
+            high = before ? high : middle;
+        }
+        s->outgrown = low < kept && whole[low].start == chosen->start;
+    }
+    return true;
+}
+
 /* Marks what does not teach where neighbours lie. In a truncated file a block that only looks right may stand
  * in for one that was cut off, and so may those of its neighbours: there the stored size must agree. */
 static void mark_stand_ins(struct locate *l)
@@ -375,7 +411,7 @@ static bool decide(struct locate *l)
         if (!anchor_apply_locality(l->subjects, l->count, l->arena) || !assign_with(l, true))
             return false;
     }
-    return mark_only_near(l) && mark_shared(l);
+    return mark_only_near(l) && mark_shared(l) && mark_outgrown(l);
 }
 
 /* ---- outcomes
@@ -455,6 +491,8 @@ static bool is_doubtful(const struct locate *l, const struct anchor_subject *s)
     const struct anchor_evidence *e = &s->candidates[s->item.chosen].evidence;
     if (e->size_match > 0)
         return false;
+    if (s->outgrown)
+        return true;
     if (l->in->truncated && !is_lone_model(l, s))
         return s->shared || (double)e->locality < LOCALITY_NEAR;
     return e->size_match < 0 && ((double)e->locality <= LOCALITY_FAR || s->shared_by_size);
