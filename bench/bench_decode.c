@@ -1,11 +1,12 @@
 /* bench_decode.c - `anchorage bench decode`: a whole run beside what the machine must do at the least.
  *
- * Large files: a run over one uncompressed tar, against reading that tar through libarchive and hashing every member
- * with XXH3-128, and writing the distinct geometry's canonical bytes to a flat file with one fsync.
+ * Large files: a run over one uncompressed tar, against reading that tar through libarchive and hashing every
+ * member with XXH3-128, and writing the distinct geometry's canonical bytes to a flat file with one fsync.
  * Small files: a run over a tar of many small MESHBIN files, against listing and hashing the same tar.
  *
- * The sides take turns, so that a machine that slows down slows both; the median of each counts. The run is the program
- * itself in a process of its own, from its start to its exit, into a store that does not exist yet.
+ * The sides take turns, so that a machine that slows down slows both; the median of each counts. The run is
+ * the program itself in a process of its own, from its start to its exit, into a store that does not exist
+ * yet.
  */
 #include <archive.h>
 #include <archive_entry.h>
@@ -48,7 +49,8 @@ double bench_median(double *values, unsigned count)
     return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
-/* ---- the limit: reading, hashing, writing ------------------------------------------------------------------ */
+/* ---- the limit: reading, hashing, writing
+ * ------------------------------------------------------------------ */
 
 struct reading {
     uint64_t members, bytes;
@@ -101,7 +103,8 @@ static bool write_flat(const char *path, const struct buffer *bytes, struct erro
     return ok;
 }
 
-/* ---- our side: the program in a process of its own ---------------------------------------------------------- */
+/* ---- our side: the program in a process of its own
+ * ---------------------------------------------------------- */
 
 struct child_usage {
     double seconds;
@@ -133,7 +136,7 @@ static bool run_program(const char *store, const char *input, int threads, struc
         return error_set(err, ERROR_IO, ERROR_NO_OFFSET, "cannot find this program: %s", strerror(errno));
     self[length] = '\0';
     snprintf(count, sizeof count, "%d", threads);
-    char *const argv[] = {self,         (char *)"run", (char *)"-q", (char *)"-j", count,
+    char *const argv[] = {self,         (char *)"run", (char *)"-q",  (char *)"-j", count,
                           (char *)"-s", (char *)store, (char *)input, NULL};
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
@@ -169,7 +172,8 @@ static void remove_store(const char *store)
     rmdir(store);
 }
 
-/* ---- the distinct geometry of a store ---------------------------------------------------------------------- */
+/* ---- the distinct geometry of a store
+ * ---------------------------------------------------------------------- */
 
 struct collecting {
     struct store_txn *txn;
@@ -224,7 +228,8 @@ static bool load_geometry(const char *path, struct buffer *bytes, struct error *
     return ok;
 }
 
-/* ---- the two measurements ---------------------------------------------------------------------------------- */
+/* ---- the two measurements
+ * ---------------------------------------------------------------------------------- */
 
 struct figures {
     uint64_t bytes, members, geometry, stored, anonymous;
@@ -239,9 +244,10 @@ static uint64_t file_bytes(const char *directory, const char *name)
     return stat(path, &info) == 0 ? (uint64_t)info.st_blocks * 512 : 0;
 }
 
-/* Interleaves the sides `runs` times over `tar`. Without `geometry` the limit is reading and hashing alone. */
-static bool measure(const struct bench_options *options, const char *tar, bool with_geometry, struct figures *out,
-                    struct error *err)
+/* Interleaves the sides `runs` times over `tar`. Without `geometry` the limit is reading and hashing alone.
+ */
+static bool measure(const struct bench_options *options, const char *tar, bool with_geometry,
+                    struct figures *out, struct error *err)
 {
     char store[PATH_BYTES], flat[PATH_BYTES];
     double read[RUNS_MOST], write[RUNS_MOST], run[RUNS_MOST];
@@ -284,20 +290,23 @@ static bool measure(const struct bench_options *options, const char *tar, bool w
 
 static json_t *json_of_figures(const struct figures *f)
 {
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f}", "bytes", (json_int_t)f->bytes, "members",
-                     (json_int_t)f->members, "geometry_bytes", (json_int_t)f->geometry, "store_bytes",
-                     (json_int_t)f->stored, "anonymous_bytes", (json_int_t)f->anonymous, "read_hash_seconds", f->read,
-                     "write_seconds", f->write, "run_seconds", f->run, "ratio", f->run / (f->read + f->write));
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f}", "bytes", (json_int_t)f->bytes,
+                     "members", (json_int_t)f->members, "geometry_bytes", (json_int_t)f->geometry,
+                     "store_bytes", (json_int_t)f->stored, "anonymous_bytes", (json_int_t)f->anonymous,
+                     "read_hash_seconds", f->read, "write_seconds", f->write, "run_seconds", f->run, "ratio",
+                     f->run / (f->read + f->write));
 }
 
 static void print_figures(const char *title, const struct figures *f)
 {
     printf("%s: %.0f MB in %llu members\n", title, (double)f->bytes / 1e6, (unsigned long long)f->members);
-    printf("  read through libarchive and hash   %7.3f s  %6.2f GB/s\n", f->read, (double)f->bytes / f->read / 1e9);
+    printf("  read through libarchive and hash   %7.3f s  %6.2f GB/s\n", f->read,
+           (double)f->bytes / f->read / 1e9);
     if (f->geometry)
-        printf("  write %4.0f MB of geometry, fsync   %7.3f s  %6.2f GB/s\n", (double)f->geometry / 1e6, f->write,
-               (double)f->geometry / f->write / 1e9);
-    printf("  whole run                          %7.3f s  %6.2f GB/s\n", f->run, (double)f->bytes / f->run / 1e9);
+        printf("  write %4.0f MB of geometry, fsync   %7.3f s  %6.2f GB/s\n", (double)f->geometry / 1e6,
+               f->write, (double)f->geometry / f->write / 1e9);
+    printf("  whole run                          %7.3f s  %6.2f GB/s\n", f->run,
+           (double)f->bytes / f->run / 1e9);
     printf("  ratio                              %7.2f\n", f->run / (f->read + f->write));
     printf("  store %.0f MB, anonymous memory at most %.0f MB\n", (double)f->stored / 1e6,
            (double)f->anonymous / 1e6);
@@ -312,7 +321,8 @@ int bench_decode(const struct bench_options *options)
     snprintf(tar_small, sizeof tar_small, "%s/small.tar", options->directory);
     bool ok = options->runs >= 1 && options->runs <= RUNS_MOST &&
               (mkdir(options->directory, 0777) == 0 || errno == EEXIST ||
-               error_set(&err, ERROR_IO, ERROR_NO_OFFSET, "cannot make %s: %s", options->directory, strerror(errno)));
+               error_set(&err, ERROR_IO, ERROR_NO_OFFSET, "cannot make %s: %s", options->directory,
+                         strerror(errno)));
     ok = ok && corpus_uncompressed(tar, options->bytes, 1, &err) && measure(options, tar, true, &large, &err);
     ok = ok && corpus_small_meshbins(tar_small, (unsigned)options->files, 1, &err) &&
          measure(options, tar_small, false, &small, &err);
@@ -324,8 +334,9 @@ int bench_decode(const struct bench_options *options)
         return 3;
     }
     if (options->json) {
-        json_t *object = json_pack("{s:i, s:i, s:o, s:o}", "runs", (int)options->runs, "threads", options->threads,
-                                   "large", json_of_figures(&large), "small", json_of_figures(&small));
+        json_t *object =
+            json_pack("{s:i, s:i, s:o, s:o}", "runs", (int)options->runs, "threads", options->threads,
+                      "large", json_of_figures(&large), "small", json_of_figures(&small));
         json_dumpf(object, stdout, JSON_COMPACT | JSON_REAL_PRECISION(6));
         putchar('\n');
         json_decref(object);

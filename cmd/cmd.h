@@ -1,7 +1,7 @@
 /* cmd.h - what the subcommands share: the table they stand in, option parsing, messages.
  *
- * A subcommand is `int cmd_NAME(int argc, char **argv)` with argv[0] its own name; it returns the exit status of
- * the program. Data goes to stdout; everything else to stderr.
+ * A subcommand is `int cmd_NAME(int argc, char **argv)` with argv[0] its own name; it returns the exit status
+ * of the program. Data goes to stdout; everything else to stderr.
  */
 #ifndef ANCHORAGE_CMD_H
 #define ANCHORAGE_CMD_H
@@ -37,28 +37,29 @@ int cmd_bench(int argc, char **argv);
 
 /* One long option of a command; the help text is generated from it. */
 struct option_info {
-    const char *name; /* "store" for --store */
-    char letter;      /* 's', or 0 */
+    const char *name;     /* "store" for --store */
+    char letter;          /* 's', or 0 */
     const char *argument; /* "STORE", or NULL when it takes none */
     const char *help;     /* one line */
 };
 
 struct command {
     const char *name;
-    const char *usage; /* what follows the name: "-s STORE [options] INPUT..." */
-    const char *purpose;  /* one line */
+    const char *usage;                 /* what follows the name: "-s STORE [options] INPUT..." */
+    const char *purpose;               /* one line */
     const struct option_info *options; /* ended by a NULL name; --help is added */
 };
 
-/* Steps through the options of argv: the index into command->options of the next one, with *argument set when it
- * takes one; OPTIONS_END at the first operand (optind is its place); OPTIONS_BAD after a message was printed, on
- * which the command returns EXIT_USAGE; OPTIONS_HELP after the help was printed to stdout. */
+/* Steps through the options of argv: the index into command->options of the next one, with *argument set when
+ * it takes one; OPTIONS_END at the first operand (optind is its place); OPTIONS_BAD after a message was
+ * printed, on which the command returns EXIT_USAGE; OPTIONS_HELP after the help was printed to stdout. */
 enum { OPTIONS_END = -1, OPTIONS_BAD = -2, OPTIONS_HELP = -3 };
 int options_next(const struct command *command, int argc, char **argv, const char **argument);
 
 /* Prints "anchorage COMMAND: message" and a hint at --help; EXIT_USAGE. */
 int usage_error(const struct command *command, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Prints "anchorage: message", control characters made visible; EXIT_FAILED (EXIT_AGAIN for passing faults). */
+/* Prints "anchorage: message", control characters made visible; EXIT_FAILED (EXIT_AGAIN for passing faults).
+ */
 int failure(const struct error *err);
 /* A line on stderr beginning "anchorage: warning: ". */
 void warning(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -11,7 +11,8 @@ static const struct command command = {
     .name = "bench",
     .usage = "scan|decode|store [--json]",
     .purpose = "Measures beside the machine's own limit, in the same run: `scan` the anchor scan and all of\n"
-               "location, `decode` a whole run over an uncompressed corpus and over many small files, `store` the codecs.",
+               "location, `decode` a whole run over an uncompressed corpus and over many small files, "
+               "`store` the codecs.",
     .options =
         (const struct option_info[]){
             [OPT_JSON] = {"json", 0, NULL, "one JSON object"},
@@ -26,8 +27,11 @@ static const struct command command = {
 
 int cmd_bench(int argc, char **argv)
 {
-    struct bench_options options = {
-        .runs = 5, .bytes = UINT64_C(512) << 20, .files = 100000, .threads = par_default_threads(), .directory = "build/bench"};
+    struct bench_options options = {.runs = 5,
+                                    .bytes = UINT64_C(512) << 20,
+                                    .files = 100000,
+                                    .threads = par_default_threads(),
+                                    .directory = "build/bench"};
     const char *argument;
     uint64_t number = 0;
     int option;
@@ -38,7 +42,11 @@ int cmd_bench(int argc, char **argv)
             options.json = true;
         } else if (option == OPT_DIRECTORY) {
             options.directory = argument;
-        } else if (!parse_number(argument, 1, option == OPT_RUNS ? 32 : option == OPT_THREADS ? 1024 : 10000000, &number)) {
+        } else if (!parse_number(argument, 1,
+                                 option == OPT_RUNS      ? 32
+                                 : option == OPT_THREADS ? 1024
+                                                         : 10000000,
+                                 &number)) {
             return usage_error(&command, "--%s does not take '%s'", command.options[option].name, argument);
         } else if (option == OPT_RUNS) {
             options.runs = (unsigned)number;
@@ -60,6 +68,7 @@ int cmd_bench(int argc, char **argv)
     else if (strcmp(argv[optind], "store") == 0)
         status = bench_store(&options);
     else
-        return usage_error(&command, "there is no bench '%s'; scan, decode and store are there", argv[optind]);
+        return usage_error(&command, "there is no bench '%s'; scan, decode and store are there",
+                           argv[optind]);
     return flush_output() ? status : EXIT_FAILED;
 }

@@ -7,10 +7,12 @@ enum { OPT_DIGEST };
 static const struct command command = {
     .name = "check",
     .usage = "STORE [--digest]",
-    .purpose = "Re-hashes every geometry, verifies every checksum and every reference. Exit 3 when anything is wrong.",
+    .purpose = "Re-hashes every geometry, verifies every checksum and every reference. Exit 3 when anything "
+               "is wrong.",
     .options =
         (const struct option_info[]){
-            [OPT_DIGEST] = {"digest", 0, NULL, "print one hash over the logical content, then check nothing else"},
+            [OPT_DIGEST] = {"digest", 0, NULL,
+                            "print one hash over the logical content, then check nothing else"},
             {0},
         },
 };
@@ -42,7 +44,8 @@ static int check_store(struct store *store, struct error *err)
     if (!store_check(store, print_problem, NULL, &problems, err))
         return failure(err);
     if (problems) {
-        fprintf(stderr, "anchorage: %llu problem%s found\n", (unsigned long long)problems, problems == 1 ? "" : "s");
+        fprintf(stderr, "anchorage: %llu problem%s found\n", (unsigned long long)problems,
+                problems == 1 ? "" : "s");
         return EXIT_FAILED;
     }
     if (!store_stat(store, &stat, err))
@@ -53,8 +56,8 @@ static int check_store(struct store *store, struct error *err)
     text_count(stat.geometries, geometries);
     text_bytes(stat.geometry_raw, raw);
     text_bytes(stat.geometry_encoded, kept);
-    printf("sound: %s sources, %s containers, %s resources, %s geometries (%s kept in %s)\n", sources, containers,
-           resources, geometries, raw, kept);
+    printf("sound: %s sources, %s containers, %s resources, %s geometries (%s kept in %s)\n", sources,
+           containers, resources, geometries, raw, kept);
     return EXIT_DONE;
 }
 

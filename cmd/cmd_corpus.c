@@ -10,14 +10,16 @@ enum { OPT_OUTPUT, OPT_SEED, OPT_SCALE, OPT_MODELS };
 static const struct command command = {
     .name = "corpus",
     .usage = "-o DIR [--seed N] [--scale X] [--models DIR]",
-    .purpose = "Writes a corpus of every format, as plain files and in archives, with truth.jsonl beside it: what a decoder\n"
+    .purpose = "Writes a corpus of every format, as plain files and in archives, with truth.jsonl beside it: "
+               "what a decoder\n"
                "must say of each resource. Equal seeds give equal bytes.",
     .options =
         (const struct option_info[]){
             [OPT_OUTPUT] = {"output", 'o', "DIR", "an empty folder, made when absent"},
             [OPT_SEED] = {"seed", 0, "N", "default: 1"},
             [OPT_SCALE] = {"scale", 0, "X", "1 is the studied disc, about 2 GB (default: 0.01)"},
-            [OPT_MODELS] = {"models", 0, "DIR", "take geometry from the OBJ files here, plain or in zip files"},
+            [OPT_MODELS] = {"models", 0, "DIR",
+                            "take geometry from the OBJ files here, plain or in zip files"},
             {0},
         },
 };
@@ -40,7 +42,8 @@ int cmd_corpus(int argc, char **argv)
         case OPT_SCALE:
             options.scale = strtod(argument, &end);
             if (*end || !(options.scale > 0) || options.scale > 100)
-                return usage_error(&command, "--scale takes a number above 0, at most 100, not '%s'", argument);
+                return usage_error(&command, "--scale takes a number above 0, at most 100, not '%s'",
+                                   argument);
             break;
         case OPT_MODELS:
             options.models = argument;

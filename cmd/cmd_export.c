@@ -17,15 +17,19 @@ enum { OPT_FORMAT = FILTER_FORMAT, OPT_STORE = FILTER_OPTION_COUNT, OPT_OUTPUT, 
 static const struct command command = {
     .name = "export",
     .usage = "[-s STORE] ADDRESS... -o FILE|DIR/",
-    .purpose = "Writes resources as .glb, .obj or .ply: into one file, or one file each into a folder (a name that ends in\n"
-               "'/'). Without -s the address is read straight from the file; with -s filters select resources, too.",
+    .purpose =
+        "Writes resources as .glb, .obj or .ply: into one file, or one file each into a folder (a name that "
+        "ends in\n"
+        "'/'). Without -s the address is read straight from the file; with -s filters select resources, too.",
     .options =
         (const struct option_info[]){
             FILTER_OPTIONS(0),
-            [OPT_FORMAT] = {"format", 0, "glb|obj|ply", "what to write, for a folder or stdout (default: glb)"},
+            [OPT_FORMAT] = {"format", 0, "glb|obj|ply",
+                            "what to write, for a folder or stdout (default: glb)"},
             [OPT_STORE] = {"store", 's', "STORE", "take resources from this store"},
             [OPT_OUTPUT] = {"output", 'o', "FILE|DIR/", "where to write; '-' is stdout"},
-            [OPT_PHYSICAL] = {"physical", 0, NULL, "of mirrored twins the bytes at their own place, not what is drawn"},
+            [OPT_PHYSICAL] = {"physical", 0, NULL,
+                              "of mirrored twins the bytes at their own place, not what is drawn"},
             {0},
         },
 };
@@ -43,7 +47,8 @@ struct job {
     struct error err;
 };
 
-/* ---- writing ----------------------------------------------------------------------------------------------- */
+/* ---- writing
+ * ----------------------------------------------------------------------------------------------- */
 
 /* Writes aside and renames, so that a name never shows half a file. */
 static bool write_file(struct job *job, const char *path, const struct export_item *items, size_t count)
@@ -71,16 +76,16 @@ static bool write_file(struct job *job, const char *path, const struct export_it
     return ok;
 }
 
-/* A file name made of a resource's: letters, digits, '-', '_' and '.', never hidden, never a path. The container's hash
- * and the index make it unique. */
+/* A file name made of a resource's: letters, digits, '-', '_' and '.', never hidden, never a path. The
+ * container's hash and the index make it unique. */
 static void file_name(const struct view_resource *view, enum export_format format, char out[static 128])
 {
     char hash[HASH_HEX];
     size_t used = 0;
     hash_format(&view->container->hash, hash);
     for (const char *p = view->name; *p && used < 60; p++) {
-        bool plain = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9') || *p == '-' ||
-                     *p == '_' || (*p == '.' && used);
+        bool plain = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9') ||
+                     *p == '-' || *p == '_' || (*p == '.' && used);
         out[used++] = plain ? *p : '_';
     }
     snprintf(out + used, 128 - used, "%s%.8s-%u.%s", used ? "-" : "", hash, view->record->resource.index,
@@ -107,8 +112,8 @@ static bool draws_canonical(const struct job *job, const struct view_resource *v
     return !job->physical && view->outcome && view->outcome->canonical.basis != CANONICAL_NONE;
 }
 
-/* Writes the resource now (a folder), or keeps it until the one file is written. Everything `view` and `mesh` refer to
- * lives in job->arena when there is no folder. */
+/* Writes the resource now (a folder), or keeps it until the one file is written. Everything `view` and `mesh`
+ * refer to lives in job->arena when there is no folder. */
 static bool take(struct job *job, const struct view_resource *view, const struct mesh *mesh)
 {
     struct export_item item = {
@@ -153,7 +158,8 @@ static void leave_out(struct job *job, const struct view_resource *view, bool na
                 resource->format == FORMAT_BMF ? "a material library" : "a model");
 }
 
-/* ---- from a store ------------------------------------------------------------------------------------------ */
+/* ---- from a store
+ * ------------------------------------------------------------------------------------------ */
 
 static bool export_key(struct job *job, const struct resource_key *key, bool named)
 {
@@ -173,8 +179,8 @@ static bool export_key(struct job *job, const struct resource_key *key, bool nam
         draws_canonical(job, view) ? &view->outcome->canonical.geometry : &view->record->geometry;
     bool ok = store_get_geometry(job->txn, geometry, &canonical, &found, &job->err);
     if (ok && !found)
-        ok = error_set(&job->err, ERROR_STORE, ERROR_NO_OFFSET, "the geometry of %s is missing; run `anchorage check`",
-                       view->address);
+        ok = error_set(&job->err, ERROR_STORE, ERROR_NO_OFFSET,
+                       "the geometry of %s is missing; run `anchorage check`", view->address);
     if (ok)
         mesh = mesh_read(canonical.data, canonical.size, &job->arena, &job->err);
     buffer_free(&canonical);
@@ -229,7 +235,8 @@ static bool export_named(struct job *job, const char *text)
     return ok;
 }
 
-/* ---- straight from a file ---------------------------------------------------------------------------------- */
+/* ---- straight from a file
+ * ---------------------------------------------------------------------------------- */
 
 static bool export_from_file(struct job *job, const char *text, struct lookup_file *file)
 {
@@ -247,7 +254,8 @@ static bool export_from_file(struct job *job, const char *text, struct lookup_fi
                                          .bytes = file->item.size};
     for (size_t i = 0; i < count; i++) {
         const struct resource *resource = &file->container.resources[indices[i]];
-        struct view_resource view = {.container = container, .name = resource->name ? resource->name : file->stem};
+        struct view_resource view = {.container = container,
+                                     .name = resource->name ? resource->name : file->stem};
         char *address = arena_alloc(&job->arena, strlen(file->path) + 16);
         if (!address)
             return error_set(&job->err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory");
@@ -262,7 +270,8 @@ static bool export_from_file(struct job *job, const char *text, struct lookup_fi
     return true;
 }
 
-/* ---- the command ------------------------------------------------------------------------------------------- */
+/* ---- the command
+ * ------------------------------------------------------------------------------------------- */
 
 static int parse_options(int argc, char **argv, struct job *job)
 {
@@ -317,8 +326,10 @@ static int choose_output(struct job *job)
                       strerror(errno));
             return failure(&job->err);
         }
-    } else if (!job->format_given && strcmp(job->output, "-") != 0 && !export_parse(job->output, &job->format)) {
-        return usage_error(&command, "'%s' ends in none of .glb, .obj, .ply; --format says which", job->output);
+    } else if (!job->format_given && strcmp(job->output, "-") != 0 &&
+               !export_parse(job->output, &job->format)) {
+        return usage_error(&command, "'%s' ends in none of .glb, .obj, .ply; --format says which",
+                           job->output);
     }
     return EXIT_DONE;
 }

@@ -16,19 +16,22 @@ enum { OPT_JSON, OPT_VERIFY };
 static const struct command command = {
     .name = "inspect",
     .usage = "ADDRESS [--verify] [--json]",
-    .purpose = "Looks into one container: its directory, textures, descriptors and what is decoded or declined of it.\n"
+    .purpose = "Looks into one container: its directory, textures, descriptors and what is decoded or "
+               "declined of it.\n"
                "With #INDEX or #NAME behind the address, one resource in full.",
     .options =
         (const struct option_info[]){
-            [OPT_JSON] = {"json", 0, NULL, "one JSON object: the container's, with \"textures\" and \"entries\""},
-            [OPT_VERIFY] = {"verify", 0, NULL, "face and stored normals compared, read as triangle list and as strip"},
+            [OPT_JSON] = {"json", 0, NULL,
+                          "one JSON object: the container's, with \"textures\" and \"entries\""},
+            [OPT_VERIFY] = {"verify", 0, NULL,
+                            "face and stored normals compared, read as triangle list and as strip"},
             {0},
         },
 };
 
 /* The views a store would give, so that the JSON is the same. */
-static bool describe(const struct lookup_file *file, const uint32_t *indices, size_t count, struct arena *arena,
-                     struct view_container *container, struct view_resource *views)
+static bool describe(const struct lookup_file *file, const uint32_t *indices, size_t count,
+                     struct arena *arena, struct view_container *container, struct view_resource *views)
 {
     const struct container_record *record = &file->decoded.record;
     *container = (struct view_container){
@@ -59,14 +62,15 @@ static bool describe(const struct lookup_file *file, const uint32_t *indices, si
 
 static json_t *json_of_texture(const struct texture *texture)
 {
-    return json_pack("{s:I, s:o, s:b, s:o, s:I, s:I, s:I, s:I, s:b, s:b, s:I, s:I, s:I, s:I}", "index",
-                     (json_int_t)texture->index, "name", json_of_bytes(texture->name ? texture->name : ""), "valid",
-                     texture->valid, "error", texture->valid ? json_null() : json_of_bytes(texture->error.msg),
-                     "width", (json_int_t)texture->width, "height", (json_int_t)texture->height, "depth",
-                     (json_int_t)texture->depth, "format", (json_int_t)texture->format, "tiled", texture->tiled,
-                     "contested", texture->contested, "base_offset", (json_int_t)texture->base_offset, "base_size",
-                     (json_int_t)texture->base_size, "mip_offset", (json_int_t)texture->mip_offset, "mip_size",
-                     (json_int_t)texture->mip_size);
+    return json_pack(
+        "{s:I, s:o, s:b, s:o, s:I, s:I, s:I, s:I, s:b, s:b, s:I, s:I, s:I, s:I}", "index",
+        (json_int_t)texture->index, "name", json_of_bytes(texture->name ? texture->name : ""), "valid",
+        texture->valid, "error", texture->valid ? json_null() : json_of_bytes(texture->error.msg), "width",
+        (json_int_t)texture->width, "height", (json_int_t)texture->height, "depth",
+        (json_int_t)texture->depth, "format", (json_int_t)texture->format, "tiled", texture->tiled,
+        "contested", texture->contested, "base_offset", (json_int_t)texture->base_offset, "base_size",
+        (json_int_t)texture->base_size, "mip_offset", (json_int_t)texture->mip_offset, "mip_size",
+        (json_int_t)texture->mip_size);
 }
 
 static json_t *json_of_topology(const struct mesh *mesh)
@@ -109,8 +113,8 @@ static bool print_json(const struct lookup_file *file, const struct view_contain
     return json_print(object, stdout);
 }
 
-/* The research log's test for each placement: a right one is near 1 (or 0, wound the other way) as list and near a half as
- * strip. */
+/* The research log's test for each placement: a right one is near 1 (or 0, wound the other way) as list and
+ * near a half as strip. */
 static void print_verification(const struct lookup_file *file, const uint32_t *indices, size_t count)
 {
     static const struct table_column columns[] = {{"entry", true, false},   {"name", false, true},
@@ -186,7 +190,8 @@ int cmd_inspect(int argc, char **argv)
             verify = true;
     }
     if (json && verify)
-        return usage_error(&command, "--json and --verify exclude each other: \"verify\" stands in each entry's details");
+        return usage_error(
+            &command, "--json and --verify exclude each other: \"verify\" stands in each entry's details");
     if (argc - optind != 1)
         return usage_error(&command, argc == optind ? "there is no ADDRESS" : "one ADDRESS at a time");
     return inspect(argv[optind], json, verify);

@@ -26,7 +26,8 @@ enum {
 static const struct command command = {
     .name = "query",
     .usage = "-s STORE [filters | --containers | --findings | ...] [--json]",
-    .purpose = "Lists resources, or what one of the options below names: a table on a terminal, tab-separated values in a\n"
+    .purpose = "Lists resources, or what one of the options below names: a table on a terminal, "
+               "tab-separated values in a\n"
                "pipe, one JSON object a line with --json.",
     .options =
         (const struct option_info[]){
@@ -37,10 +38,13 @@ static const struct command command = {
             [OPT_CONTAINERS] = {"containers", 0, NULL, "list containers: inputs, archives, members"},
             [OPT_COVERAGE] = {"coverage", 0, NULL, "what the bytes of XPR2 data sections are, by container"},
             [OPT_FINDINGS] = {"findings", 0, NULL, "what does not fit together, as `resolve` found it"},
-            [OPT_KIND] = {"kind", 0, "LIST", "only findings of these kinds: same, variant, inconsistent, unclaimed ..."},
-            [OPT_DECLINED] = {"declined", 0, NULL, "count what was declined, and the change since the run before"},
+            [OPT_KIND] = {"kind", 0, "LIST",
+                          "only findings of these kinds: same, variant, inconsistent, unclaimed ..."},
+            [OPT_DECLINED] = {"declined", 0, NULL,
+                              "count what was declined, and the change since the run before"},
             [OPT_PRIORS] = {"priors", 0, NULL, "statistics of sure placements: alignment, gaps, order"},
-            [OPT_UNKNOWN] = {"unknown", 0, NULL, "count members that are no known container, by magic and ending"},
+            [OPT_UNKNOWN] = {"unknown", 0, NULL,
+                             "count members that are no known container, by magic and ending"},
             [OPT_RUNS] = {"runs", 0, NULL, "list the runs that wrote this store"},
             [OPT_LIMIT] = {"limit", 0, "N", "at most N rows"},
             {0},
@@ -50,7 +54,7 @@ static const struct command command = {
 struct query {
     const char *store_path;
     bool json;
-    int what; /* OPT_CONTAINERS, OPT_FINDINGS ..., or 0: resources */
+    int what;       /* OPT_CONTAINERS, OPT_FINDINGS ..., or 0: resources */
     uint32_t kinds; /* of findings: bits, 0: all */
     struct view_filter filter;
     bool compared; /* there is a census of an earlier run */
@@ -73,12 +77,13 @@ static bool more(struct query *query)
     return !query->failed && !ferror(stdout);
 }
 
-/* ---- resources --------------------------------------------------------------------------------------------- */
+/* ---- resources
+ * --------------------------------------------------------------------------------------------- */
 
 static const struct table_column resource_columns[] = {
-    {"name", false, false},     {"format", false, false}, {"status", false, false}, {"reason", false, false},
-    {"vertices", true, false},  {"triangles", true, false}, {"size", false, false}, {"geometry", false, false},
-    {"address", false, true},
+    {"name", false, false},   {"format", false, false},   {"status", false, false},
+    {"reason", false, false}, {"vertices", true, false},  {"triangles", true, false},
+    {"size", false, false},   {"geometry", false, false}, {"address", false, true},
 };
 
 static bool print_resource(const struct view_resource *view, void *ctx)
@@ -115,16 +120,19 @@ static bool print_resource(const struct view_resource *view, void *ctx)
 static bool query_resources(struct query *query, struct store_txn *txn, struct error *err)
 {
     if (!query->json)
-        query->table = table_new(stdout, resource_columns, sizeof resource_columns / sizeof *resource_columns);
+        query->table =
+            table_new(stdout, resource_columns, sizeof resource_columns / sizeof *resource_columns);
     return view_resources(txn, &query->filter, print_resource, query, err);
 }
 
-/* ---- containers -------------------------------------------------------------------------------------------- */
+/* ---- containers
+ * -------------------------------------------------------------------------------------------- */
 
 static const struct table_column container_columns[] = {
-    {"format", false, false},   {"status", false, false},  {"reason", false, false},   {"bytes", true, false},
-    {"resources", true, false}, {"decoded", true, false},  {"ambiguous", true, false}, {"declined", true, false},
-    {"places", true, false},    {"container", false, true},
+    {"format", false, false},   {"status", false, false},   {"reason", false, false},
+    {"bytes", true, false},     {"resources", true, false}, {"decoded", true, false},
+    {"ambiguous", true, false}, {"declined", true, false},  {"places", true, false},
+    {"container", false, true},
 };
 
 static bool print_container(const struct view_container *view, void *ctx)
@@ -153,16 +161,18 @@ static bool print_container(const struct view_container *view, void *ctx)
 static bool query_containers(struct query *query, struct store_txn *txn, struct error *err)
 {
     if (!query->json)
-        query->table = table_new(stdout, container_columns, sizeof container_columns / sizeof *container_columns);
+        query->table =
+            table_new(stdout, container_columns, sizeof container_columns / sizeof *container_columns);
     return view_containers(txn, print_container, query, err);
 }
 
-/* ---- coverage ---------------------------------------------------------------------------------------------- */
+/* ---- coverage
+ * ---------------------------------------------------------------------------------------------- */
 
 static const struct table_column coverage_columns[] = {
-    {"bytes", true, false},   {"texture", true, false},     {"index", true, false},      {"vertex", true, false},
-    {"padding", true, false}, {"vertex-like", true, false}, {"index-like", true, false}, {"other", true, false},
-    {"container", false, true},
+    {"bytes", true, false},      {"texture", true, false}, {"index", true, false},
+    {"vertex", true, false},     {"padding", true, false}, {"vertex-like", true, false},
+    {"index-like", true, false}, {"other", true, false},   {"container", false, true},
 };
 
 static bool print_coverage(const struct view_container *view, void *ctx)
@@ -182,16 +192,16 @@ static bool print_coverage(const struct view_container *view, void *ctx)
         char hash[HASH_HEX];
         hash_format(&view->hash, hash);
         query->failed = !json_print(
-            json_pack("{s:o, s:s, s:I, s:I, s:o, s:o}", "container", json_of_bytes(view->path), "container_hash", hash,
-                      "data_offset", (json_int_t)container->data_offset, "data_size",
+            json_pack("{s:o, s:s, s:I, s:I, s:o, s:o}", "container", json_of_bytes(view->path),
+                      "container_hash", hash, "data_offset", (json_int_t)container->data_offset, "data_size",
                       (json_int_t)container->data_size, "bytes", coverage_sums_json(&sums), "runs",
                       coverage_runs_json(container->coverage, container->coverage_count)),
             stdout);
     } else if (ok) {
         table_cellf(query->table, 0, "%llu", (unsigned long long)sums.total);
         for (size_t i = 0; i < sizeof order / sizeof *order; i++)
-            table_cellf(query->table, order[i] == COVERAGE_VERTEX_LIKE && sums.bytes[order[i]] ? 33 : 0, "%llu",
-                        (unsigned long long)sums.bytes[order[i]]);
+            table_cellf(query->table, order[i] == COVERAGE_VERTEX_LIKE && sums.bytes[order[i]] ? 33 : 0,
+                        "%llu", (unsigned long long)sums.bytes[order[i]]);
         table_cell(query->table, view->path, 0);
     }
     arena_free(&arena);
@@ -203,15 +213,19 @@ static bool query_coverage(struct query *query, struct store_txn *txn, struct er
     query->txn = txn;
     query->err = err;
     if (!query->json)
-        query->table = table_new(stdout, coverage_columns, sizeof coverage_columns / sizeof *coverage_columns);
+        query->table =
+            table_new(stdout, coverage_columns, sizeof coverage_columns / sizeof *coverage_columns);
     return view_containers(txn, print_coverage, query, err) && err->code == ERROR_NONE;
 }
 
-/* ---- findings, the declined, priors ------------------------------------------------------------------------- */
+/* ---- findings, the declined, priors
+ * ------------------------------------------------------------------------- */
 
-static const struct table_column finding_columns[] = {
-    {"kind", false, false}, {"subject", false, false}, {"sides", true, false}, {"message", false, false},
-    {"container or first side", false, true}};
+static const struct table_column finding_columns[] = {{"kind", false, false},
+                                                      {"subject", false, false},
+                                                      {"sides", true, false},
+                                                      {"message", false, false},
+                                                      {"container or first side", false, true}};
 
 static bool print_finding(const struct view_finding *view, void *ctx)
 {
@@ -225,7 +239,11 @@ static bool print_finding(const struct view_finding *view, void *ctx)
         table_cell(query->table, record->subject, 0);
         table_cellf(query->table, 0, "%u", record->side_count);
         table_cell(query->table, record->message, 0);
-        table_cell(query->table, view->container ? view->container : record->side_count ? view->addresses[0] : NULL, 0);
+        table_cell(query->table,
+                   view->container      ? view->container
+                   : record->side_count ? view->addresses[0]
+                                        : NULL,
+                   0);
     }
     return more(query) && query->rows != query->filter.limit;
 }
@@ -245,10 +263,11 @@ static bool print_declined(const struct view_declined *row, void *ctx)
     struct query *query = ctx;
     json_int_t change = (json_int_t)row->count - (json_int_t)row->before;
     if (query->json) {
-        query->failed = !json_print(json_pack("{s:s, s:o, s:I, s:o}", "by", census_dimension_word(row->dimension), "key",
-                                              json_of_bytes(row->key), "count", (json_int_t)row->count, "change",
-                                              query->compared ? json_integer(change) : json_null()),
-                                    stdout);
+        query->failed =
+            !json_print(json_pack("{s:s, s:o, s:I, s:o}", "by", census_dimension_word(row->dimension), "key",
+                                  json_of_bytes(row->key), "count", (json_int_t)row->count, "change",
+                                  query->compared ? json_integer(change) : json_null()),
+                        stdout);
     } else {
         table_cell(query->table, census_dimension_word(row->dimension), 0);
         table_cellf(query->table, 0, "%llu", (unsigned long long)row->count);
@@ -264,14 +283,16 @@ static bool print_declined(const struct view_declined *row, void *ctx)
 static bool query_declined(struct query *query, struct store_txn *txn, struct error *err)
 {
     if (!query->json)
-        query->table = table_new(stdout, declined_columns, sizeof declined_columns / sizeof *declined_columns);
+        query->table =
+            table_new(stdout, declined_columns, sizeof declined_columns / sizeof *declined_columns);
     return view_declined(txn, &query->compared, print_declined, query, err);
 }
 
 static const struct table_column prior_columns[] = {
-    {"blocks", true, false},   {"mod 16: 0", true, false}, {"4", true, false},         {"8", true, false},
-    {"12", true, false},       {"mod 64: 0", true, false}, {"gap median", true, false}, {"gap 90 %", true, false},
-    {"touching", true, false}, {"in order", true, false},  {"container", false, true}};
+    {"blocks", true, false},     {"mod 16: 0", true, false}, {"4", true, false},
+    {"8", true, false},          {"12", true, false},        {"mod 64: 0", true, false},
+    {"gap median", true, false}, {"gap 90 %", true, false},  {"touching", true, false},
+    {"in order", true, false},   {"container", false, true}};
 
 static bool print_priors(const struct priors *priors, void *ctx)
 {
@@ -302,10 +323,14 @@ static bool query_priors(struct query *query, struct store_txn *txn, struct erro
     return priors_each(txn, print_priors, query, err);
 }
 
-/* ---- unknown content and runs ------------------------------------------------------------------------------ */
+/* ---- unknown content and runs
+ * ------------------------------------------------------------------------------ */
 
-static const struct table_column unknown_columns[] = {
-    {"count", true, false}, {"bytes", true, false}, {"magic", false, false}, {"text", false, false}, {"ending", false, false}};
+static const struct table_column unknown_columns[] = {{"count", true, false},
+                                                      {"bytes", true, false},
+                                                      {"magic", false, false},
+                                                      {"text", false, false},
+                                                      {"ending", false, false}};
 
 /* The magic's bytes as characters where they are printable: "58505232" is easier to know as XPR2. */
 static void magic_text(const char *hex, char out[static 8])
@@ -327,14 +352,16 @@ static bool query_unknown(struct query *query, struct store_txn *txn, struct err
     bool ok = view_unknown(txn, &arena, &rows, &count, err);
     if (ok && !query->json)
         query->table = table_new(stdout, unknown_columns, sizeof unknown_columns / sizeof *unknown_columns);
-    for (size_t i = 0; ok && i < count && !query->failed && (!query->filter.limit || i < query->filter.limit); i++) {
+    for (size_t i = 0; ok && i < count && !query->failed && (!query->filter.limit || i < query->filter.limit);
+         i++) {
         char text[8];
         magic_text(rows[i].magic, text);
         if (query->json) {
-            query->failed = !json_print(json_pack("{s:s, s:o, s:I, s:I}", "magic", rows[i].magic, "ending",
-                                                  json_of_bytes(rows[i].ending), "count", (json_int_t)rows[i].count,
-                                                  "bytes", (json_int_t)rows[i].bytes),
-                                        stdout);
+            query->failed =
+                !json_print(json_pack("{s:s, s:o, s:I, s:I}", "magic", rows[i].magic, "ending",
+                                      json_of_bytes(rows[i].ending), "count", (json_int_t)rows[i].count,
+                                      "bytes", (json_int_t)rows[i].bytes),
+                            stdout);
             continue;
         }
         table_cellf(query->table, 0, "%llu", (unsigned long long)rows[i].count);
@@ -348,9 +375,10 @@ static bool query_unknown(struct query *query, struct store_txn *txn, struct err
 }
 
 static const struct table_column run_columns[] = {
-    {"run", true, false},        {"started", false, false},  {"seconds", true, false}, {"containers", true, false},
-    {"resources", true, false},  {"known", true, false},     {"decoded", true, false}, {"ambiguous", true, false},
-    {"declined", true, false},   {"exit", true, false},      {"arguments", false, true},
+    {"run", true, false},        {"started", false, false},  {"seconds", true, false},
+    {"containers", true, false}, {"resources", true, false}, {"known", true, false},
+    {"decoded", true, false},    {"ambiguous", true, false}, {"declined", true, false},
+    {"exit", true, false},       {"arguments", false, true},
 };
 
 static bool print_run(const struct run_record *run, void *ctx)
@@ -389,7 +417,8 @@ static bool query_runs(struct query *query, struct store_txn *txn, struct error 
     return store_each_run(txn, print_run, query, err);
 }
 
-/* ---- the command ------------------------------------------------------------------------------------------- */
+/* ---- the command
+ * ------------------------------------------------------------------------------------------- */
 
 static bool parse_kinds(const char *list, uint32_t *kinds)
 {
@@ -429,8 +458,8 @@ static int parse_options(int argc, char **argv, struct query *query)
         case OPT_UNKNOWN:
         case OPT_RUNS:
             if (query->what && query->what != option)
-                return usage_error(&command, "--%s and --%s exclude each other", command.options[query->what].name,
-                                   command.options[option].name);
+                return usage_error(&command, "--%s and --%s exclude each other",
+                                   command.options[query->what].name, command.options[option].name);
             query->what = option;
             break;
         case OPT_KIND:

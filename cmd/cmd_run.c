@@ -16,25 +16,39 @@
 #include "reports/text.h"
 #include "reports/view.h"
 
-enum { OPT_STORE, OPT_THREADS, OPT_JSON, OPT_FAIL_ON, OPT_REHASH, OPT_WAIT_LOCK, OPT_LOG, OPT_QUIET, OPT_CAPTURES };
+enum {
+    OPT_STORE,
+    OPT_THREADS,
+    OPT_JSON,
+    OPT_FAIL_ON,
+    OPT_REHASH,
+    OPT_WAIT_LOCK,
+    OPT_LOG,
+    OPT_QUIET,
+    OPT_CAPTURES
+};
 
 static const struct command command = {
     .name = "run",
     .usage = "-s STORE [options] INPUT...",
-    .purpose = "Extracts every container from the inputs (files, directories, archives), decodes it and stores\n"
-               "geometry, provenance and outcomes, then decides everything together (`resolve`). What the store knows\n"
-               "already is not read or decoded again.",
+    .purpose =
+        "Extracts every container from the inputs (files, directories, archives), decodes it and stores\n"
+        "geometry, provenance and outcomes, then decides everything together (`resolve`). What the store "
+        "knows\n"
+        "already is not read or decoded again.",
     .options =
         (const struct option_info[]){
             [OPT_STORE] = {"store", 's', "STORE", "the store, a directory; made when absent"},
             [OPT_THREADS] = {"threads", 'j', "N", "threads (default: all processors)"},
             [OPT_JSON] = {"json", 0, NULL, "print the summary as one JSON object"},
-            [OPT_FAIL_ON] = {"fail-on", 0, "LIST", "exit 1 on declined, ambiguous or unreadable (comma-separated)"},
+            [OPT_FAIL_ON] = {"fail-on", 0, "LIST",
+                             "exit 1 on declined, ambiguous or unreadable (comma-separated)"},
             [OPT_REHASH] = {"rehash", 0, NULL, "read files again whose size and time are unchanged"},
             [OPT_WAIT_LOCK] = {"wait-lock", 0, NULL, "wait for another writer of the store"},
             [OPT_LOG] = {"log", 0, "FILE", "append one JSON line per item to FILE"},
             [OPT_QUIET] = {"quiet", 'q', NULL, "no progress on stderr"},
-            [OPT_CAPTURES] = {"captures", 0, "FILE", "JSON lines: what a running engine drew; kept until withdrawn"},
+            [OPT_CAPTURES] = {"captures", 0, "FILE",
+                              "JSON lines: what a running engine drew; kept until withdrawn"},
             {0},
         },
 };
@@ -106,7 +120,8 @@ static int parse_options(int argc, char **argv, struct run *run)
             break;
         case OPT_FAIL_ON:
             if (!parse_fail_on(argument, &run->fail_on))
-                return usage_error(&command, "--fail-on takes declined, ambiguous, unreadable, not '%s'", argument);
+                return usage_error(&command, "--fail-on takes declined, ambiguous, unreadable, not '%s'",
+                                   argument);
             break;
         case OPT_REHASH:
             run->rehash = true;
@@ -136,7 +151,8 @@ static int parse_options(int argc, char **argv, struct run *run)
     return EXIT_DONE;
 }
 
-/* ---- the log ----------------------------------------------------------------------------------------------- */
+/* ---- the log
+ * ----------------------------------------------------------------------------------------------- */
 
 static const char *kind_word(const struct ingest_event *event)
 {
@@ -173,10 +189,10 @@ static void log_event(const struct ingest_event *event, void *ctx)
     if (event->hash)
         hash_format(event->hash, hash);
     const char *reason = container_reason_word(event->reason);
-    json_t *line = json_pack("{s:o, s:s, s:I, s:o, s:s, s:o, s:I}", "time", now_json(), "event", kind_word(event),
-                             "run", (json_int_t)run->record.id, "path", json_of_bytes(event->path), "format",
-                             format_word(event->format), "container_hash",
-                             event->hash ? json_string(hash) : json_null(), "bytes", (json_int_t)event->bytes);
+    json_t *line = json_pack(
+        "{s:o, s:s, s:I, s:o, s:s, s:o, s:I}", "time", now_json(), "event", kind_word(event), "run",
+        (json_int_t)run->record.id, "path", json_of_bytes(event->path), "format", format_word(event->format),
+        "container_hash", event->hash ? json_string(hash) : json_null(), "bytes", (json_int_t)event->bytes);
     if (event->kind != EXTRACT_UNCHANGED && event->kind != EXTRACT_UNKNOWN && !event->known) {
         json_object_set_new(line, "status", json_string(container_status_word(event->status)));
         json_object_set_new(line, "reason", reason ? json_string(reason) : json_null());
@@ -198,7 +214,8 @@ static void on_progress(const struct ingest_progress *progress, void *ctx)
         fflush(run->log);
 }
 
-/* ---- the run record ---------------------------------------------------------------------------------------- */
+/* ---- the run record
+ * ---------------------------------------------------------------------------------------- */
 
 static int64_t wall_clock_ns(void)
 {
@@ -235,7 +252,8 @@ static bool put_last_record(struct store_txn *txn, void *ctx, struct error *err)
     return store_put_run(txn, &run->record, err);
 }
 
-/* ---- the end ----------------------------------------------------------------------------------------------- */
+/* ---- the end
+ * ----------------------------------------------------------------------------------------------- */
 
 static int exit_status(const struct run *run, const struct view_summary *summary)
 {
@@ -259,8 +277,8 @@ static void print_heading(const struct run *run)
     text_bytes(run->done.bytes_read, bytes);
     text_duration(seconds, took);
     text_bytes(seconds > 0 ? (uint64_t)((double)run->done.bytes_read / seconds) : 0, rate);
-    printf("Run %llu: %s containers in %s, %s/s, %s", (unsigned long long)run->record.id, containers, bytes, rate,
-           took);
+    printf("Run %llu: %s containers in %s, %s/s, %s", (unsigned long long)run->record.id, containers, bytes,
+           rate, took);
     if (run->done.known) {
         text_count(run->done.known, containers);
         printf("; %s known already", containers);
@@ -279,19 +297,22 @@ static bool print_json(const struct run *run, const struct view_summary *summary
     json_object_set_new(object, "unknown", json_integer((json_int_t)run->done.unknown));
     json_object_set_new(object, "geometry",
                         json_pack("{s:I, s:I, s:I}", "distinct", (json_int_t)stat.geometries, "bytes",
-                                  (json_int_t)stat.geometry_raw, "stored", (json_int_t)stat.geometry_encoded));
+                                  (json_int_t)stat.geometry_raw, "stored",
+                                  (json_int_t)stat.geometry_encoded));
     json_object_set_new(object, "resolved", resolution_json(&run->resolved));
     json_object_set_new(object, "totals", json_of_summary(summary));
     return json_print(object, stdout);
 }
 
-/* The global passes, over what is stored now. Not after an interruption: the run that goes on from there does it. */
+/* The global passes, over what is stored now. Not after an interruption: the run that goes on from there does
+ * it. */
 static bool resolve_all(struct run *run, struct error *err)
 {
     const struct resolve_options options = {.threads = run->threads};
     uint64_t captured = 0;
     return captures_store(run->store, &run->captures, &captured, err) &&
-           resolve(run->store, &options, &run->resolved, err) && resolution_warn(run->store, &run->resolved, err);
+           resolve(run->store, &options, &run->resolved, err) &&
+           resolution_warn(run->store, &run->resolved, err);
 }
 
 static int finish(struct run *run, struct error *err)
@@ -314,7 +335,8 @@ static int finish(struct run *run, struct error *err)
     run->record.exit_status = exit_status(run, &summary);
     bool ok = store_update(run->store, put_last_record, run, err);
     if (ok && run->json) {
-        ok = print_json(run, &summary) || error_set(err, ERROR_IO, ERROR_NO_OFFSET, "cannot print the summary");
+        ok = print_json(run, &summary) ||
+             error_set(err, ERROR_IO, ERROR_NO_OFFSET, "cannot print the summary");
     } else if (ok && !interrupted) {
         print_heading(run);
         resolution_print(stdout, &run->resolved);
@@ -325,7 +347,8 @@ static int finish(struct run *run, struct error *err)
     if (!ok)
         return failure(err);
     if (interrupted)
-        fputs("anchorage: interrupted; what was decoded is stored, the same command goes on from here\n", stderr);
+        fputs("anchorage: interrupted; what was decoded is stored, the same command goes on from here\n",
+              stderr);
     return flush_output() ? run->record.exit_status : EXIT_FAILED;
 }
 
@@ -378,7 +401,8 @@ int cmd_run(int argc, char **argv)
     if (run.captures_path && !captures_read(run.captures_path, &run.captures, &err)) {
         status = failure(&err);
     } else if (run.log_path && !(run.log = fopen(run.log_path, "ae"))) {
-        error_set(&err, ERROR_IO, ERROR_NO_OFFSET, "cannot write the log %s: %s", run.log_path, strerror(errno));
+        error_set(&err, ERROR_IO, ERROR_NO_OFFSET, "cannot write the log %s: %s", run.log_path,
+                  strerror(errno));
         status = failure(&err);
     } else {
         status = run_inputs(&run, argc, argv);

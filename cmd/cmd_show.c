@@ -13,12 +13,16 @@ enum { OPT_STORE, OPT_JSON };
 static const struct command command = {
     .name = "show",
     .usage = "-s STORE ADDRESS [--json]",
-    .purpose = "Explains one resource: what it is, where it lies, why it was declined, where else it occurs. ADDRESS is\n"
-               "CONTAINER#INDEX, CONTAINER#NAME, a container with one resource, a unique name or a geometry hash.",
+    .purpose =
+        "Explains one resource: what it is, where it lies, why it was declined, where else it occurs. "
+        "ADDRESS is\n"
+        "CONTAINER#INDEX, CONTAINER#NAME, a container with one resource, a unique name or a geometry hash.",
     .options =
         (const struct option_info[]){
             [OPT_STORE] = {"store", 's', "STORE", "the store"},
-            [OPT_JSON] = {"json", 0, NULL, "one JSON object: the resource's, with \"details\", \"history\", \"shares\" and \"same_name\""},
+            [OPT_JSON] = {"json", 0, NULL,
+                          "one JSON object: the resource's, with \"details\", \"history\", \"shares\" and "
+                          "\"same_name\""},
             {0},
         },
 };
@@ -27,7 +31,8 @@ static const struct command command = {
 
 /* Addresses of other resources: those with the same geometry, or the same name. */
 static bool addresses_of(struct store_txn *txn, const struct resource_key *keys, size_t count,
-                         const struct resource_key *except, struct arena *arena, json_t *list, struct error *err)
+                         const struct resource_key *except, struct arena *arena, json_t *list,
+                         struct error *err)
 {
     for (size_t i = 0; i < count; i++) {
         struct view_resource view;
@@ -82,8 +87,8 @@ static void print_for_people(const struct view_resource *view, const json_t *sha
     print_list("same name", same_name);
 }
 
-static int show_resource(struct store_txn *txn, const struct resource_key *key, bool json, struct arena *arena,
-                         struct error *err)
+static int show_resource(struct store_txn *txn, const struct resource_key *key, bool json,
+                         struct arena *arena, struct error *err)
 {
     struct view_resource view;
     struct resource_key *keys;
@@ -92,7 +97,8 @@ static int show_resource(struct store_txn *txn, const struct resource_key *key, 
     json_t *shares = json_array(), *same_name = json_array();
     bool ok = view_resource(txn, key, arena, &view, &found, err);
     if (ok && !found)
-        ok = error_set(err, ERROR_STORE, ERROR_NO_OFFSET, "the store names a resource it does not hold; run `check`");
+        ok = error_set(err, ERROR_STORE, ERROR_NO_OFFSET,
+                       "the store names a resource it does not hold; run `check`");
     if (ok && !hash_is_zero(&view.record->geometry))
         ok = store_find_geometry(txn, &view.record->geometry, arena, &keys, &count, err) &&
              addresses_of(txn, keys, count, key, arena, shares, err);
@@ -105,7 +111,8 @@ static int show_resource(struct store_txn *txn, const struct resource_key *key, 
         json_object_set_new(object, "history", json_of_history(view.outcome));
         json_object_set(object, "shares", shares);
         json_object_set(object, "same_name", same_name);
-        ok = json_print(object, stdout) || error_set(err, ERROR_IO, ERROR_NO_OFFSET, "cannot print the resource");
+        ok = json_print(object, stdout) ||
+             error_set(err, ERROR_IO, ERROR_NO_OFFSET, "cannot print the resource");
     } else if (ok) {
         print_for_people(&view, shares, same_name);
     }
@@ -115,8 +122,8 @@ static int show_resource(struct store_txn *txn, const struct resource_key *key, 
 }
 
 /* Several resources answer: say which, so that the user can name one. */
-static int tell_choices(struct store_txn *txn, const char *text, const struct resource_key *keys, size_t count,
-                        struct arena *arena)
+static int tell_choices(struct store_txn *txn, const char *text, const struct resource_key *keys,
+                        size_t count, struct arena *arena)
 {
     fprintf(stderr, "anchorage: %zu resources answer to '%s'; name one of them:\n", count, text);
     for (size_t i = 0; i < count && i < SHOW_MOST; i++) {

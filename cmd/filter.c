@@ -35,7 +35,8 @@ static bool parse_words(const char *list, const char *(*word)(int), int count, u
     return *mask != 0;
 }
 
-bool filter_option(const struct command *command, struct view_filter *filter, int option, const char *argument)
+bool filter_option(const struct command *command, struct view_filter *filter, int option,
+                   const char *argument)
 {
     bool ok = true;
     switch (option) {

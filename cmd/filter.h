@@ -6,16 +6,20 @@
 #include "reports/view.h"
 
 /* Rows of an option table, by enum filter_option. */
-#define FILTER_OPTIONS(first)                                                                                     \
-    [(first) + FILTER_NAME] = {"name", 0, "GLOB", "resources whose name matches"},                                \
-    [(first) + FILTER_CONTAINER] = {"container", 0, "GLOB", "in containers whose path matches"},                  \
-    [(first) + FILTER_STATUS] = {"status", 0, "LIST", "decoded, proven, assigned, ambiguous, declined"},          \
-    [(first) + FILTER_REASON] = {"reason", 0, "LIST", "declined for these reasons"},                              \
-    [(first) + FILTER_MIN] = {"min-triangles", 0, "N", "with at least N triangles"},                              \
-    [(first) + FILTER_MAX] = {"max-triangles", 0, "N", "with at most N triangles"}
+#define FILTER_OPTIONS(first)                                                                                \
+    [(first) + FILTER_NAME] = {"name", 0, "GLOB", "resources whose name matches"},                           \
+               [(first) + FILTER_CONTAINER] = {"container", 0, "GLOB", "in containers whose path matches"},  \
+               [(first) +                                                                                    \
+                   FILTER_STATUS] = {"status", 0, "LIST", "decoded, proven, assigned, ambiguous, declined"}, \
+               [(first) + FILTER_REASON] = {"reason", 0, "LIST", "declined for these reasons"},              \
+               [(first) + FILTER_MIN] = {"min-triangles", 0, "N", "with at least N triangles"},              \
+               [(first) + FILTER_MAX] = {"max-triangles", 0, "N", "with at most N triangles"}
 
 /* Only query has this one: export's --format is the format it writes. */
-#define FILTER_FORMAT_OPTION {"format", 0, "LIST", "xbg7, bgf, bmf, meshbin"}
+#define FILTER_FORMAT_OPTION                                                                                 \
+    {                                                                                                        \
+        "format", 0, "LIST", "xbg7, bgf, bmf, meshbin"                                                       \
+    }
 
 enum filter_option {
     FILTER_NAME,
@@ -29,6 +33,7 @@ enum filter_option {
 };
 
 /* Takes one option; false after a usage message. */
-bool filter_option(const struct command *command, struct view_filter *filter, int option, const char *argument);
+bool filter_option(const struct command *command, struct view_filter *filter, int option,
+                   const char *argument);
 
 #endif

@@ -26,12 +26,14 @@ static const struct {
 
 static void print_help(FILE *out)
 {
-    fprintf(out, "anchorage " ANCHORAGE_VERSION " - decodes corpora of 3D mesh containers and says what it could not\n\n"
+    fprintf(out, "anchorage " ANCHORAGE_VERSION
+                 " - decodes corpora of 3D mesh containers and says what it could not\n\n"
                  "usage: anchorage COMMAND [options] ...\n\n");
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].purpose);
-    fprintf(out, "\n`anchorage COMMAND --help` lists a command's options; `man anchorage` has the rest.\n"
-                 "First steps:  anchorage run -s corpus.store DIRECTORY && anchorage query -s corpus.store\n");
+    fprintf(out,
+            "\n`anchorage COMMAND --help` lists a command's options; `man anchorage` has the rest.\n"
+            "First steps:  anchorage run -s corpus.store DIRECTORY && anchorage query -s corpus.store\n");
 }
 
 int main(int argc, char **argv)
@@ -42,8 +44,8 @@ int main(int argc, char **argv)
         fputs("anchorage: the C.UTF-8 locale is missing from this system\n", stderr);
         return EXIT_FAILED;
     }
-    /* Batches are freed and taken again: keeping their pages saves the kernel clearing them each time. The heap stays
-     * bounded by what is in flight. */
+    /* Batches are freed and taken again: keeping their pages saves the kernel clearing them each time. The
+     * heap stays bounded by what is in flight. */
     mallopt(M_MMAP_THRESHOLD, 32 << 20);
     mallopt(M_TRIM_THRESHOLD, 256 << 20);
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is seen at the write and ends the command quietly */

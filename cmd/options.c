@@ -84,8 +84,8 @@ int usage_error(const struct command *command, const char *fmt, ...)
     va_start(args, fmt);
     print_message(prefix, fmt, args);
     va_end(args);
-    fprintf(stderr, "usage: anchorage %s %s\n       `anchorage %s --help` explains\n", command->name, command->usage,
-            command->name);
+    fprintf(stderr, "usage: anchorage %s %s\n       `anchorage %s --help` explains\n", command->name,
+            command->usage, command->name);
     return EXIT_USAGE;
 }
 

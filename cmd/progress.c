@@ -19,7 +19,8 @@ double clock_seconds(void)
 struct progress_line progress_start(bool quiet)
 {
     double now = clock_seconds();
-    return (struct progress_line){.terminal = isatty(STDERR_FILENO), .quiet = quiet, .started = now, .drawn = now};
+    return (struct progress_line){
+        .terminal = isatty(STDERR_FILENO), .quiet = quiet, .started = now, .drawn = now};
 }
 
 static void print_line(const struct progress_line *line, const struct ingest_progress *progress, double now)

@@ -352,9 +352,9 @@ static bool mark_shared(struct locate *l)
     return true;
 }
 
-/* Marks chosen blocks whose run of normals goes on to the end of another resource's candidate that begins with them: the
- * run's length is that one's vertex count, and a list that leaves its last vertices unused makes a shorter count look
- * exact. */
+/* Marks chosen blocks whose run of normals goes on to the end of another resource's candidate that begins
+ * with them: the run's length is that one's vertex count, and a list that leaves its last vertices unused
+ * makes a shorter count look exact. */
 static bool mark_outgrown(struct locate *l)
 {
     size_t count = 0, kept = 0;
@@ -375,7 +375,8 @@ static bool mark_outgrown(struct locate *l)
         if (s->item.chosen < 0 || s->candidates[s->item.chosen].evidence.run_end >= 0)
             continue;
         const struct anchor_choice *chosen = &s->item.choices[s->item.chosen];
-        size_t low = 0, high = kept; /* to the first that begins there or behind and ends behind the chosen one */
+        size_t low = 0,
+               high = kept; /* to the first that begins there or behind and ends behind the chosen one */
         while (low < high) {
             size_t middle = low + (high - low) / 2;
             bool before = whole[middle].start < chosen->start ||

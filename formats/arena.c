@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Large enough that a small model takes one malloc, small enough that thousands of arenas may wait in a queue. */
+/* Large enough that a small model takes one malloc, small enough that thousands of arenas may wait in a
+ * queue. */
 #define ARENA_BLOCK_SIZE ((size_t)16 << 10)
 /* A block kept by arena_reset is cleared when used again; past this size giving it back is cheaper. */
 #define ARENA_KEEP_SIZE ((size_t)1 << 20)

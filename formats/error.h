@@ -36,8 +36,8 @@ struct error {
     char msg[232];   /* one line, no newline at its end; may hold bytes of the input as they are */
 };
 
-/* Describes a failure, unless one is described already. Always returns false, so `return error_set(...)` reads
- * as what it does. `offset` is in bytes from the start of the container, or ERROR_NO_OFFSET. */
+/* Describes a failure, unless one is described already. Always returns false, so `return error_set(...)`
+ * reads as what it does. `offset` is in bytes from the start of the container, or ERROR_NO_OFFSET. */
 bool error_set(struct error *err, enum error_code code, uint64_t offset, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 

@@ -150,45 +150,46 @@ struct material_info {
 
 /* One element of a vertex declaration. */
 struct vertex_element {
-    uint16_t offset;   /* bytes from the start of the vertex */
+    uint16_t offset; /* bytes from the start of the vertex */
     uint8_t usage, usage_index;
-    uint32_t format;   /* the whole code */
-    uint8_t size;      /* bytes; 0: a number outside the table, skipped */
+    uint32_t format; /* the whole code */
+    uint8_t size;    /* bytes; 0: a number outside the table, skipped */
 };
 
 /* What an XBG7 descriptor says of one buffer pair (formats/xbg7.md, "Buffer marker"). */
 struct xbg7_marker {
     uint32_t offset; /* of the marker word in the descriptor */
     uint32_t vertex_count, index_count;
-    uint32_t fetch0, fetch1;  /* words m-40 and m-36, 0 where the descriptor does not reach */
+    uint32_t fetch0, fetch1; /* words m-40 and m-36, 0 where the descriptor does not reach */
     uint32_t stride;
     uint32_t element_count;
     struct vertex_element *elements;
     uint32_t draw_count; /* at least 1: a buffer without fitting records is one draw */
     struct xbg7_draw {
         uint32_t vertex_count, index_count;
-    } *draws;
+    } * draws;
 };
 
-/* What was measured of a place where a resource's geometry may lie (formats/anchor.md gives the weights). Counts are sums
- * over its buffers. */
+/* What was measured of a place where a resource's geometry may lie (formats/anchor.md gives the weights).
+ * Counts are sums over its buffers. */
 struct anchor_evidence {
     uint32_t vertices, triangles;
-    uint32_t short_of_top; /* buffers whose greatest index is not vertex_count - 1 */
-    uint32_t unreferenced; /* vertices that no index names */
-    uint32_t normals, unit; /* vertices that have a normal; those of length about 1 */
+    uint32_t short_of_top;    /* buffers whose greatest index is not vertex_count - 1 */
+    uint32_t unreferenced;    /* vertices that no index names */
+    uint32_t normals, unit;   /* vertices that have a normal; those of length about 1 */
     uint32_t faces, agreeing; /* triangles sampled; those whose side the stored normals are on */
-    uint32_t degenerate;   /* triangles that name a vertex twice */
-    uint32_t nonsense;     /* positions that no modeller stores: denormal, not finite, astronomic */
-    int8_t run_start, run_end; /* 1: the run of unit normals begins (ends) with the buffer; -1: it goes on; 0: no normals */
-    int8_t index_start; /* -1: small words in front of the indices, as of a longer list; 1: none */
-    int8_t stated;  /* 1: the descriptor's words give this layout; 0: they say nothing */
-    int8_t size_match; /* 1: the stored size is this one's; -1: it is not; 0: not known */
-    uint8_t layout; /* enum anchor_layout */
-    float coherence; /* length of a triangle's edge over the distance of two random vertices */
+    uint32_t degenerate;      /* triangles that name a vertex twice */
+    uint32_t nonsense;        /* positions that no modeller stores: denormal, not finite, astronomic */
+    int8_t run_start,
+        run_end; /* 1: the run of unit normals begins (ends) with the buffer; -1: it goes on; 0: no normals */
+    int8_t index_start;      /* -1: small words in front of the indices, as of a longer list; 1: none */
+    int8_t stated;           /* 1: the descriptor's words give this layout; 0: they say nothing */
+    int8_t size_match;       /* 1: the stored size is this one's; -1: it is not; 0: not known */
+    uint8_t layout;          /* enum anchor_layout */
+    float coherence;         /* length of a triangle's edge over the distance of two random vertices */
     float extent[3], radius; /* of all positions; radius: the greatest distance from the origin */
-    float size_odds; /* natural-log odds of that, by how often the container's sizes fit */
-    float locality;  /* natural-log odds from where the descriptor's neighbours lie */
+    float size_odds;         /* natural-log odds of that, by how often the container's sizes fit */
+    float locality;          /* natural-log odds from where the descriptor's neighbours lie */
 };
 
 /* One place where a resource's geometry may lie. */
@@ -226,9 +227,10 @@ struct resource {
     const char *name; /* the directory's; NULL: the format has none, the member's file name serves */
     enum resource_status status;
     enum decline_reason reason;
-    struct error error; /* why it was declined and where; of an ambiguous one what else it may be; else ERROR_NONE */
-    double score, margin; /* natural-log odds; 0 for addressed formats */
-    uint32_t flags;       /* FLAG_BIT(...) */
+    struct error
+        error; /* why it was declined and where; of an ambiguous one what else it may be; else ERROR_NONE */
+    double score, margin;         /* natural-log odds; 0 for addressed formats */
+    uint32_t flags;               /* FLAG_BIT(...) */
     uint32_t vertices, triangles; /* decoded; of a declined resource what it declares, or 0 */
     struct bounds bounds;
     const char *variant; /* which layout of several, or NULL: a word such as "legacy-a" */
@@ -243,8 +245,8 @@ struct resource {
     const char **nodes;              /* XBG7: strings of the descriptor that may be node or material names */
     struct xbg7_marker *markers;
     struct buffer_place *buffers; /* where it was located; empty for addressed formats */
-    /* XBG7: where it may lie, best score first, then least offset; the chosen one among them. Declined resources may
-     * have some too. */
+    /* XBG7: where it may lie, best score first, then least offset; the chosen one among them. Declined
+     * resources may have some too. */
     uint32_t candidate_count, candidates_dropped, chosen;
     struct candidate *candidates;
 };
@@ -281,8 +283,8 @@ struct container {
     struct coverage_run *coverage; /* XPR2: the data section, every byte once, in order */
 };
 
-/* What a decoder is given: the container's bytes, and the member's own file name for the few rules that need it
- * (never NULL). */
+/* What a decoder is given: the container's bytes, and the member's own file name for the few rules that need
+ * it (never NULL). */
 struct input {
     const uint8_t *data;
     size_t size;
@@ -292,20 +294,20 @@ struct input {
 struct format {
     enum format_id id;
     uint32_t version; /* of the decoder: results of another one are stale */
-    /* Evidence in bits that the bytes are this format: a magic of 4 bytes is 32. 0: they are not. Consumes and
-     * keeps nothing. */
+    /* Evidence in bits that the bytes are this format: a magic of 4 bytes is 32. 0: they are not. Consumes
+     * and keeps nothing. */
     unsigned (*probe)(const struct input *in);
     /* Fills *out, which is zeroed. False only when memory runs out. */
     bool (*decode)(const struct input *in, struct arena *arena, struct container *out);
 };
 
-/* The decoder that recognises the input best, NULL when none does. When another one recognises it equally well
- * *ambiguous is set and the first in the registry is returned. */
+/* The decoder that recognises the input best, NULL when none does. When another one recognises it equally
+ * well *ambiguous is set and the first in the registry is returned. */
 const struct format *format_probe(const struct input *in, bool *ambiguous);
 
-/* Decodes with the given decoder, or declares `out` unknown when `format` is NULL; *out need not be initialised.
- * Counts, bounds and the non-finite flag of resources that have a mesh are filled in here, once for all formats.
- * False only when memory runs out. */
+/* Decodes with the given decoder, or declares `out` unknown when `format` is NULL; *out need not be
+ * initialised. Counts, bounds and the non-finite flag of resources that have a mesh are filled in here, once
+ * for all formats. False only when memory runs out. */
 bool format_decode(const struct format *format, const struct input *in, struct arena *arena,
                    struct container *out);
 

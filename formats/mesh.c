@@ -94,7 +94,8 @@ static bool part_is_sound(const struct mesh *mesh, const struct mesh_part *part)
 {
     if (part->first_triangle > mesh->triangle_count ||
         part->triangle_count > mesh->triangle_count - part->first_triangle ||
-        part->first_vertex > mesh->vertex_count || part->vertex_count > mesh->vertex_count - part->first_vertex)
+        part->first_vertex > mesh->vertex_count ||
+        part->vertex_count > mesh->vertex_count - part->first_vertex)
         return false;
     const uint32_t *corner = mesh->streams[0].corner + (size_t)part->first_triangle * 3;
     uint32_t bad = 0;
@@ -187,9 +188,9 @@ static void get_words(void *words, const uint8_t *in, size_t count)
 void mesh_write(const struct mesh *mesh, uint8_t *out)
 {
     size_t corners = (size_t)mesh->triangle_count * 3;
-    const uint32_t header[8] = {MESH_MAGIC,         MESH_CANONICAL_VERSION, mesh->vertex_count,
-                                mesh->triangle_count, mesh->stream_count,   mesh->part_count,
-                                mesh->bone_count,   0};
+    const uint32_t header[8] = {
+        MESH_MAGIC,         MESH_CANONICAL_VERSION, mesh->vertex_count, mesh->triangle_count,
+        mesh->stream_count, mesh->part_count,       mesh->bone_count,   0};
     out = put_words(out, header, 8);
     for (uint32_t i = 0; i < mesh->stream_count; i++) {
         const struct mesh_stream *stream = &mesh->streams[i];
@@ -219,7 +220,8 @@ void mesh_write(const struct mesh *mesh, uint8_t *out)
     }
 }
 
-/* The header's counts, and whether exactly `size` bytes follow from them: known before anything is allocated. */
+/* The header's counts, and whether exactly `size` bytes follow from them: known before anything is allocated.
+ */
 static bool canonical_counts(const uint8_t *bytes, size_t size, uint32_t counts[8], struct error *err)
 {
     if (size < MESH_CANONICAL_HEADER)

@@ -34,19 +34,19 @@ enum mesh_usage {
 #define MESH_STREAMS_MAX 16
 
 struct mesh_stream {
-    uint8_t usage;          /* enum mesh_usage, or another number as found */
-    uint8_t usage_index;    /* 0 for the first TEXCOORD, 1 for the second ... */
-    uint8_t components;     /* floats per entry, 1..4 */
-    uint32_t count;         /* entries; equal to the mesh's vertex_count unless `corner` is set */
-    float *data;            /* [count][components] */
-    uint32_t *corner;       /* [triangle_count][3], each < count; NULL: the position's corners serve */
+    uint8_t usage;       /* enum mesh_usage, or another number as found */
+    uint8_t usage_index; /* 0 for the first TEXCOORD, 1 for the second ... */
+    uint8_t components;  /* floats per entry, 1..4 */
+    uint32_t count;      /* entries; equal to the mesh's vertex_count unless `corner` is set */
+    float *data;         /* [count][components] */
+    uint32_t *corner;    /* [triangle_count][3], each < count; NULL: the position's corners serve */
 };
 
 /* A run of triangles over a run of vertices. */
 struct mesh_part {
     uint32_t first_triangle, triangle_count;
     uint32_t first_vertex, vertex_count; /* every corner of its triangles lies in this range */
-    uint32_t streams;                    /* bit i: streams[i] has values here; elsewhere its entries are zero */
+    uint32_t streams; /* bit i: streams[i] has values here; elsewhere its entries are zero */
 };
 
 struct mesh_bone {
@@ -67,12 +67,12 @@ struct bounds {
     float min[3], max[3];
 };
 
-/* A mesh with its POSITION stream allocated: room for `vertices` positions and `triangles` corner triples, and
- * `parts` parts, all zero. NULL when memory runs out. */
+/* A mesh with its POSITION stream allocated: room for `vertices` positions and `triangles` corner triples,
+ * and `parts` parts, all zero. NULL when memory runs out. */
 struct mesh *mesh_new(struct arena *arena, uint32_t vertices, uint32_t triangles, uint32_t parts);
 
-/* Adds a stream of `count` entries, with a corner array of its own when `indexed`. NULL when memory runs out or
- * there are MESH_STREAMS_MAX already. */
+/* Adds a stream of `count` entries, with a corner array of its own when `indexed`. NULL when memory runs out
+ * or there are MESH_STREAMS_MAX already. */
 struct mesh_stream *mesh_add_stream(struct mesh *mesh, struct arena *arena, enum mesh_usage usage,
                                     unsigned usage_index, unsigned components, uint32_t count, bool indexed);
 
@@ -93,11 +93,12 @@ struct bounds mesh_bounds(const struct mesh *mesh);
 /* Whether any value of any stream is a NaN or an infinity. */
 bool mesh_has_non_finite(const struct mesh *mesh);
 
-/* Whether ranges, corners and bones are what this header says. Decoders hold it by construction; what comes from a
- * store is checked with it. */
+/* Whether ranges, corners and bones are what this header says. Decoders hold it by construction; what comes
+ * from a store is checked with it. */
 bool mesh_is_sound(const struct mesh *mesh);
 
-/* The canonical serialisation, version 1: content hashes are taken over it, and a store keeps it. All little-endian:
+/* The canonical serialisation, version 1: content hashes are taken over it, and a store keeps it. All
+ * little-endian:
  *
  *   u32 "AMSH" (0x48534D41), u32 version = 1
  *   u32 vertex_count, triangle_count, stream_count, part_count, bone_count, 0
@@ -117,8 +118,8 @@ bool mesh_is_sound(const struct mesh *mesh);
 size_t mesh_canonical_size(const struct mesh *mesh);
 /* Writes the canonical serialisation to `out`, which has mesh_canonical_size bytes. */
 void mesh_write(const struct mesh *mesh, uint8_t *out);
-/* Reads a canonical serialisation into the arena. NULL with *err set when it is not one (every length is checked
- * before anything is allocated) or memory runs out. */
+/* Reads a canonical serialisation into the arena. NULL with *err set when it is not one (every length is
+ * checked before anything is allocated) or memory runs out. */
 struct mesh *mesh_read(const uint8_t *bytes, size_t size, struct arena *arena, struct error *err);
 
 #endif

@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-struct reader reader_make(const void *data, size_t size, uint64_t base, const char *context, struct error *err)
+struct reader reader_make(const void *data, size_t size, uint64_t base, const char *context,
+                          struct error *err)
 {
     return (struct reader){.data = data, .size = size, .base = base, .context = context, .err = err};
 }
@@ -80,7 +81,8 @@ const uint8_t *reader_array(struct reader *r, size_t count, size_t stride, const
 {
     size_t bytes;
     if (__builtin_mul_overflow(count, stride, &bytes)) {
-        reader_fail(r, ERROR_TRUNCATED, "%s: %zu x %zu bytes are more than any file holds", what, count, stride);
+        reader_fail(r, ERROR_TRUNCATED, "%s: %zu x %zu bytes are more than any file holds", what, count,
+                    stride);
         return NULL;
     }
     return reader_bytes(r, bytes, what);

@@ -24,7 +24,8 @@ struct reader {
 };
 
 /* A reader over data[0..size), whose offsets count from `base`. `err` must outlive it. */
-struct reader reader_make(const void *data, size_t size, uint64_t base, const char *context, struct error *err);
+struct reader reader_make(const void *data, size_t size, uint64_t base, const char *context,
+                          struct error *err);
 
 /* Whether nothing has failed yet. */
 bool reader_ok(const struct reader *r);
@@ -54,8 +55,8 @@ const uint8_t *reader_bytes(struct reader *r, size_t count, const char *what);
 const uint8_t *reader_array(struct reader *r, size_t count, size_t stride, const char *what);
 /* A reader over the next `count` bytes, which are skipped here. After a failure it is empty. */
 struct reader reader_sub(struct reader *r, size_t count, const char *context);
-/* The NUL-terminated string at the position, at most `limit` bytes with its NUL, NULL when it does not end. Its
- * length goes to *length when that is not NULL. */
+/* The NUL-terminated string at the position, at most `limit` bytes with its NUL, NULL when it does not end.
+ * Its length goes to *length when that is not NULL. */
 const char *reader_string(struct reader *r, size_t limit, size_t *length, const char *what);
 
 /* Sets the error at the current position, in the context of this reader; always false. */

@@ -88,8 +88,8 @@ const char *container_status_word(enum container_status status)
 const char *container_reason_word(enum container_reason reason)
 {
     static const char *const words[CONTAINER_REASON_COUNT] = {
-        NULL,         "encrypted",  "truncated", "bad-crc",   "bad-directory", "over-limit",
-        "too-deep",   "unreadable", "crashed",   "timed-out", "quarantined",   "ascii-variant"};
+        NULL,       "encrypted",  "truncated", "bad-crc",   "bad-directory", "over-limit",
+        "too-deep", "unreadable", "crashed",   "timed-out", "quarantined",   "ascii-variant"};
     return (unsigned)reason < CONTAINER_REASON_COUNT ? words[reason] : NULL;
 }
 
@@ -122,10 +122,21 @@ const char *decline_reason_word(enum decline_reason reason)
 
 const char *flag_word(enum flag flag)
 {
-    static const char *const words[FLAG_COUNT] = {
-        "non-finite",      "effect",         "bad-pmesh",           "inferred-container", "over-engine-limit",
-        "trailing-bytes",  "legacy",         "ambiguous-variant",   "early-form",         "legacy-base",
-        "texture-out-of-data", "texture-overlap", "ambiguous-format", "rounded",          "bad-link"};
+    static const char *const words[FLAG_COUNT] = {"non-finite",
+                                                  "effect",
+                                                  "bad-pmesh",
+                                                  "inferred-container",
+                                                  "over-engine-limit",
+                                                  "trailing-bytes",
+                                                  "legacy",
+                                                  "ambiguous-variant",
+                                                  "early-form",
+                                                  "legacy-base",
+                                                  "texture-out-of-data",
+                                                  "texture-overlap",
+                                                  "ambiguous-format",
+                                                  "rounded",
+                                                  "bad-link"};
     return (unsigned)flag < FLAG_COUNT ? words[flag] : "unknown";
 }
 

@@ -31,7 +31,8 @@ static bool may_be_known(const struct decode_known *known, const struct hash *ha
         return known->txn != NULL;
     uint64_t place;
     memcpy(&place, hash->bytes, sizeof place);
-    uint64_t *word = &known->seen->bits[(place >> 6) % (sizeof known->seen->bits / sizeof *known->seen->bits)];
+    uint64_t *word =
+        &known->seen->bits[(place >> 6) % (sizeof known->seen->bits / sizeof *known->seen->bits)];
     uint64_t bit = UINT64_C(1) << (place & 63);
     return __atomic_fetch_or(word, bit, __ATOMIC_RELAXED) & bit;
 }
@@ -43,7 +44,8 @@ struct decoding {
     struct decode_scratch *scratch;
     struct arena *arena;
     struct decoded *out;
-    uint32_t *table; /* open addressing over out->geometries: index + 1, 0 is free; shared blocks are the rule in stages */
+    uint32_t *table; /* open addressing over out->geometries: index + 1, 0 is free; shared blocks are the rule
+                        in stages */
     size_t table_mask;
     struct error *err;
 };
@@ -82,7 +84,8 @@ static bool keep_mesh(struct decoding *d, const struct mesh *mesh, struct hash *
         buffer_clear(&scratch->encoded);
         if (!codec_encode(CODEC_DEFAULT, canonical, size, &scratch->encoded))
             return out_of_memory(d->err);
-        geometry->encoded = (const uint8_t *)arena_copy(d->arena, scratch->encoded.data, scratch->encoded.size);
+        geometry->encoded =
+            (const uint8_t *)arena_copy(d->arena, scratch->encoded.data, scratch->encoded.size);
         geometry->size = scratch->encoded.size;
         if (!geometry->encoded)
             return out_of_memory(d->err);
@@ -92,15 +95,16 @@ static bool keep_mesh(struct decoding *d, const struct mesh *mesh, struct hash *
 }
 
 /* Hash of the raw bytes of all buffers, indices or vertices, one after the other. */
-static bool hash_buffers(const struct decoding *d, const struct candidate *candidate, uint32_t count, bool vertices,
-                         struct hash *hash)
+static bool hash_buffers(const struct decoding *d, const struct candidate *candidate, uint32_t count,
+                         bool vertices, struct hash *hash)
 {
     struct buffer *raw = &d->scratch->encoded;
     buffer_clear(raw);
     for (uint32_t i = 0; i < count; i++) {
         const struct buffer_place *place = &candidate->buffers[i];
         uint64_t start = vertices ? place->vertex_offset : place->index_offset;
-        uint64_t size = vertices ? (uint64_t)place->vertex_count * place->stride : (uint64_t)place->index_count * 2;
+        uint64_t size =
+            vertices ? (uint64_t)place->vertex_count * place->stride : (uint64_t)place->index_count * 2;
         if (start > d->in->size || size > d->in->size - start)
             continue; /* of a truncated file: the block was never placed, its hash proves nothing */
         buffer_append(raw, d->in->data + start, size);
@@ -112,7 +116,8 @@ static bool hash_buffers(const struct decoding *d, const struct candidate *candi
 static bool keep_candidates(struct decoding *d, struct resource_record *record)
 {
     struct resource *resource = &record->resource;
-    record->candidate_hashes = arena_array(d->arena, resource->candidate_count, sizeof *record->candidate_hashes);
+    record->candidate_hashes =
+        arena_array(d->arena, resource->candidate_count, sizeof *record->candidate_hashes);
     if (!record->candidate_hashes)
         return out_of_memory(d->err);
     for (uint32_t i = 0; i < resource->candidate_count; i++) {

@@ -1,7 +1,7 @@
 /* decode.h - the decode stage: the bytes of one container to the records and geometries a store keeps.
  *
- * Pure apart from memory: the same bytes and name give the same result on any thread. Committing is somebody else's
- * (pipeline/ingest.c).
+ * Pure apart from memory: the same bytes and name give the same result on any thread. Committing is somebody
+ * else's (pipeline/ingest.c).
  */
 #ifndef ANCHORAGE_DECODE_H
 #define ANCHORAGE_DECODE_H
@@ -15,14 +15,15 @@ struct decode_scratch {
 };
 void decode_scratch_free(struct decode_scratch *scratch);
 
-/* Which hashes a run has met, roughly: one that it has not met need not be looked for in a store that was empty when the
- * run began. About 8 million bits; a false "met" only costs the look. All zero is empty; any thread. */
+/* Which hashes a run has met, roughly: one that it has not met need not be looked for in a store that was
+ * empty when the run began. About 8 million bits; a false "met" only costs the look. All zero is empty; any
+ * thread. */
 struct decode_seen {
     uint64_t bits[1 << 17];
 };
 
-/* What the store knows already, so that nothing is done twice. `txn` NULL: nothing is known. `seen`: see there; NULL:
- * the store is always asked. */
+/* What the store knows already, so that nothing is done twice. `txn` NULL: nothing is known. `seen`: see
+ * there; NULL: the store is always asked. */
 struct decode_known {
     struct store_txn *txn;
     struct decode_seen *seen;
@@ -45,9 +46,9 @@ struct decoded {
     uint64_t canonical_bytes; /* of all resources together */
 };
 
-/* Hashes and, unless it is known, decodes in->data with the decoder of `format` (a format_id that has one). Everything
- * in *out lives in the arena and nothing of it in in->data, which may be freed afterwards. False with *err set for
- * faults of the job: memory, store. */
+/* Hashes and, unless it is known, decodes in->data with the decoder of `format` (a format_id that has one).
+ * Everything in *out lives in the arena and nothing of it in in->data, which may be freed afterwards. False
+ * with *err set for faults of the job: memory, store. */
 bool decode_container(const struct input *in, enum format_id format, bool ambiguous_format,
                       const struct decode_known *known, struct decode_scratch *scratch, struct arena *arena,
                       struct decoded *out, struct error *err);

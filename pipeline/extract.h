@@ -3,10 +3,11 @@
  * An extractor walks its inputs: directories (entries in byte order of their names), plain files, archives of
  * every format and filter libarchive reads without starting a program, archives inside archives, and lone
  * compressed files. It is an iterator, so whoever drives it decides how much is in flight. Nothing is ever
- * written to disk. libarchive is known to extract_archive.c alone. An extractor belongs to one thread at a time.
+ * written to disk. libarchive is known to extract_archive.c alone. An extractor belongs to one thread at a
+ * time.
  *
- * Which links are followed, how members are named and what counts as damaged: docs/addresses.md. Member names need
- * LC_CTYPE to be a UTF-8 locale.
+ * Which links are followed, how members are named and what counts as damaged: docs/addresses.md. Member names
+ * need LC_CTYPE to be a UTF-8 locale.
  */
 #ifndef ANCHORAGE_EXTRACT_H
 #define ANCHORAGE_EXTRACT_H
@@ -25,17 +26,17 @@ struct extract_limits {
     unsigned depth;        /* archives around an archive that is still opened; 8 */
     uint64_t member_bytes; /* one member; more is recorded as over-limit. 4 GiB */
 };
-#define EXTRACT_LIMITS_DEFAULT                                                                                    \
-    (struct extract_limits)                                                                                       \
-    {                                                                                                             \
-        .depth = 8, .member_bytes = UINT64_C(4) << 30                                                             \
+#define EXTRACT_LIMITS_DEFAULT                                                                               \
+    (struct extract_limits)                                                                                  \
+    {                                                                                                        \
+        .depth = 8, .member_bytes = UINT64_C(4) << 30                                                        \
     }
 
 enum extract_kind {
-    EXTRACT_BYTES,   /* content to be recognised and decoded: `data` and `size` are its whole bytes */
-    EXTRACT_ARCHIVE, /* the end of an archive: its own outcome, after all its members */
-    EXTRACT_UNKNOWN, /* a plain file that is no known container */
-    EXTRACT_FAILED,  /* something whose bytes could not be had */
+    EXTRACT_BYTES,     /* content to be recognised and decoded: `data` and `size` are its whole bytes */
+    EXTRACT_ARCHIVE,   /* the end of an archive: its own outcome, after all its members */
+    EXTRACT_UNKNOWN,   /* a plain file that is no known container */
+    EXTRACT_FAILED,    /* something whose bytes could not be had */
     EXTRACT_UNCHANGED, /* a plain file the caller's `unchanged` vouched for; not read */
 };
 
@@ -43,22 +44,23 @@ struct extracted {
     enum extract_kind kind;
     char *path;        /* its address (pipeline/address.h); owned */
     char *parent_path; /* of the archive it is in; NULL for a plain file. owned */
-    char *name;        /* EXTRACT_BYTES: its own file name for decoders (struct input): unescaped, no ~2. owned */
-    bool is_input;     /* named by the caller itself */
+    char *name;    /* EXTRACT_BYTES: its own file name for decoders (struct input): unescaped, no ~2. owned */
+    bool is_input; /* named by the caller itself */
     enum format_id format; /* as probed; FORMAT_ARCHIVE for an archive, also one that failed; else unknown */
     bool ambiguous_format;
     uint8_t *data; /* EXTRACT_BYTES: owned, from malloc; never NULL, also when size is 0 */
     size_t size;
-    uint64_t bytes;    /* the length of what it is, whether read or not */
-    int64_t mtime_ns;  /* of a plain file, else 0 */
-    struct hash hash;  /* EXTRACT_ARCHIVE: of the archive's bytes. EXTRACT_BYTES: zero, for the caller to compute */
-    enum container_status status;  /* EXTRACT_ARCHIVE, EXTRACT_FAILED */
+    uint64_t bytes;   /* the length of what it is, whether read or not */
+    int64_t mtime_ns; /* of a plain file, else 0 */
+    struct hash
+        hash; /* EXTRACT_ARCHIVE: of the archive's bytes. EXTRACT_BYTES: zero, for the caller to compute */
+    enum container_status status; /* EXTRACT_ARCHIVE, EXTRACT_FAILED */
     enum container_reason reason;
     char message[200];
     uint32_t flags;
     char magic[9], ending[24]; /* EXTRACT_UNKNOWN; see struct census_row */
     /* EXTRACT_ARCHIVE */
-    uint64_t member_count; /* files and hard links met */
+    uint64_t member_count;     /* files and hard links met */
     struct census_row *census; /* members no decoder knows; sorted; owned, one block with its strings */
     uint32_t census_count;
 };
@@ -69,27 +71,28 @@ void extracted_free_data(struct extracted *item);
 
 struct extract_options {
     struct extract_limits limits;
-    /* Asked before a plain file is opened: true when its size and mtime are those of an earlier read, so that it
-     * need not be read. NULL: never. */
+    /* Asked before a plain file is opened: true when its size and mtime are those of an earlier read, so that
+     * it need not be read. NULL: never. */
     bool (*unchanged)(const char *path, uint64_t size, int64_t mtime_ns, void *ctx);
     void *ctx;
 };
 
 struct extractor;
 /* `inputs` are paths as the user gave them; they must outlive the extractor. NULL when memory runs out. */
-struct extractor *extract_open(const char *const *inputs, size_t count, const struct extract_options *options);
-/* The next item: true with *item filled (the caller frees it), false at the end or, with err->code set, when memory
- * runs out. What is wrong with an input is an item, never an error. */
+struct extractor *extract_open(const char *const *inputs, size_t count,
+                               const struct extract_options *options);
+/* The next item: true with *item filled (the caller frees it), false at the end or, with err->code set, when
+ * memory runs out. What is wrong with an input is an item, never an error. */
 bool extract_next(struct extractor *extractor, struct extracted *item, struct error *err);
 void extract_close(struct extractor *extractor); /* NULL is legal */
 
-/* For a progress line: compressed bytes consumed of the plain files so far, and their total as far as it is known
- * (0: not counted yet). */
+/* For a progress line: compressed bytes consumed of the plain files so far, and their total as far as it is
+ * known (0: not counted yet). */
 void extract_progress(const struct extractor *extractor, uint64_t *done, uint64_t *total);
 
-/* Opens one address (`disc.zip!a/b.xpr`, without #...) directly, reading only the archives on the way: an item of kind
- * EXTRACT_BYTES whatever it is, its format FORMAT_ARCHIVE for an archive and FORMAT_UNKNOWN for content that no
- * decoder knows. False with *err set when there is no such thing or it cannot be read. */
+/* Opens one address (`disc.zip!a/b.xpr`, without #...) directly, reading only the archives on the way: an
+ * item of kind EXTRACT_BYTES whatever it is, its format FORMAT_ARCHIVE for an archive and FORMAT_UNKNOWN for
+ * content that no decoder knows. False with *err set when there is no such thing or it cannot be read. */
 bool extract_address(const char *address, const struct extract_limits *limits, struct extracted *item,
                      struct error *err);
 

@@ -68,13 +68,10 @@ static bool says(const char *message, const char *const *words)
  * particular. */
 static enum container_reason reason_of(const char *message, enum container_reason fallback)
 {
-    static const char *const truncated[] = {"truncated",
-                                            "unexpected end",
-                                            "premature",
-                                            "end of file",
-                                            "too small",
-                                            "no progress is possible", /* liblzma */
-                                            "(-5)", /* zlib: out of input */
+    static const char *const truncated[] = {"truncated", "unexpected end",
+                                            "premature", "end of file",
+                                            "too small", "no progress is possible", /* liblzma */
+                                            "(-5)",                                 /* zlib: out of input */
                                             NULL};
     static const char *const encrypted[] = {"encrypt", "passphrase", "password", "crypto", NULL};
     static const char *const checksum[] = {"crc", "checksum", "digest", "wrong size", "content hash", NULL};

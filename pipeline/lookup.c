@@ -50,8 +50,8 @@ static bool collect_resource(const struct resource_key *key, const struct resour
 }
 
 /* The container at a path: *found tells whether the store knows one there. */
-static bool resources_at(struct store_txn *txn, const struct address *address, const char *path, struct arena *arena,
-                         struct collect *collect, bool *found, struct error *err)
+static bool resources_at(struct store_txn *txn, const struct address *address, const char *path,
+                         struct arena *arena, struct collect *collect, bool *found, struct error *err)
 {
     struct source_record source;
     struct hash key = hash_bytes(path, strlen(path));
@@ -61,11 +61,10 @@ static bool resources_at(struct store_txn *txn, const struct address *address, c
     if (!*found)
         return true;
     size_t length = 0;
-    char *wanted = address->resource ? address_unescape(address->resource, strlen(address->resource), &length) : NULL;
-    *collect = (struct collect){.address = address,
-                                .wanted = wanted ? wanted : "",
-                                .stem = source.stem,
-                                .arena = arena};
+    char *wanted =
+        address->resource ? address_unescape(address->resource, strlen(address->resource), &length) : NULL;
+    *collect = (struct collect){
+        .address = address, .wanted = wanted ? wanted : "", .stem = source.stem, .arena = arena};
     bool ok = store_each_resource_of(txn, &source.container, collect_resource, collect, err);
     free(wanted);
     return ok && (!collect->failed || out_of_memory(err));
@@ -137,7 +136,8 @@ bool lookup_in_file(const char *text, struct lookup_file *out, struct error *err
                            out->item.format == FORMAT_ARCHIVE ? "an archive; name a member behind '!'"
                                                               : "no container that is decoded here");
         else
-            ok = decode_container(&in, format->id, ambiguous, &known, &scratch, &out->arena, &out->decoded, err);
+            ok = decode_container(&in, format->id, ambiguous, &known, &scratch, &out->arena, &out->decoded,
+                                  err);
         out->container = out->decoded.record.container;
         decode_scratch_free(&scratch);
     }
@@ -159,28 +159,31 @@ void lookup_free(struct lookup_file *file)
     memset(file, 0, sizeof *file);
 }
 
-bool lookup_resources(const char *text, const struct lookup_file *file, struct arena *arena, uint32_t **indices,
-                      size_t *count, struct error *err)
+bool lookup_resources(const char *text, const struct lookup_file *file, struct arena *arena,
+                      uint32_t **indices, size_t *count, struct error *err)
 {
     const struct container *container = &file->container;
     struct address address;
     size_t length;
     if (!address_parse(text, &address))
         return out_of_memory(err);
-    char *wanted = address.resource ? address_unescape(address.resource, strlen(address.resource), &length) : NULL;
+    char *wanted =
+        address.resource ? address_unescape(address.resource, strlen(address.resource), &length) : NULL;
     *indices = arena_array(arena, container->resource_count, sizeof **indices);
     *count = 0;
     bool ok = *indices && (wanted || !address.resource);
     for (uint32_t i = 0; ok && i < container->resource_count; i++) {
         const struct resource *resource = &container->resources[i];
-        if (means(&address, wanted ? wanted : "", resource->index, resource->name ? resource->name : file->stem))
+        if (means(&address, wanted ? wanted : "", resource->index,
+                  resource->name ? resource->name : file->stem))
             (*indices)[(*count)++] = i;
     }
     if (!ok)
         out_of_memory(err);
     else if (!*count)
-        ok = error_set(err, ERROR_USAGE, ERROR_NO_OFFSET, "%s has no geometry resource%s%s", address.container,
-                       address.resource ? " " : "", address.resource ? address.resource : "");
+        ok =
+            error_set(err, ERROR_USAGE, ERROR_NO_OFFSET, "%s has no geometry resource%s%s", address.container,
+                      address.resource ? " " : "", address.resource ? address.resource : "");
     free(wanted);
     address_free(&address);
     return ok;

@@ -30,9 +30,10 @@ struct coverage_sums coverage_sum(const struct coverage_run *runs, uint32_t coun
     return sums;
 }
 
-/* The kind that most bytes of [start, end) are; *next is where the search for the following cell may begin. */
-static enum coverage_kind kind_of_cell(const struct coverage_run *runs, uint32_t count, uint32_t *next, uint64_t start,
-                                       uint64_t end)
+/* The kind that most bytes of [start, end) are; *next is where the search for the following cell may begin.
+ */
+static enum coverage_kind kind_of_cell(const struct coverage_run *runs, uint32_t count, uint32_t *next,
+                                       uint64_t start, uint64_t end)
 {
     uint64_t bytes[COVERAGE_KIND_COUNT] = {0};
     enum coverage_kind best = COVERAGE_OTHER;
@@ -41,7 +42,8 @@ static enum coverage_kind kind_of_cell(const struct coverage_run *runs, uint32_t
         i++;
     *next = i;
     for (; i < count && runs[i].start < end; i++) {
-        uint64_t from = runs[i].start > start ? runs[i].start : start, to = runs[i].end < end ? runs[i].end : end;
+        uint64_t from = runs[i].start > start ? runs[i].start : start,
+                 to = runs[i].end < end ? runs[i].end : end;
         bytes[runs[i].kind] += to - from;
     }
     for (int kind = 0; kind < COVERAGE_KIND_COUNT; kind++)
@@ -79,7 +81,8 @@ void coverage_strip(FILE *out, const struct coverage_run *runs, uint32_t count, 
             fprintf(out, "  \033[%dm \033[0m", looks[k].background);
         else
             fprintf(out, "  %c", looks[k].letter);
-        fprintf(out, " %-26s %8s  %5.1f %%\n", looks[k].what, bytes, 100.0 * (double)sums.bytes[k] / (double)sums.total);
+        fprintf(out, " %-26s %8s  %5.1f %%\n", looks[k].what, bytes,
+                100.0 * (double)sums.bytes[k] / (double)sums.total);
     }
 }
 

@@ -13,8 +13,8 @@ struct coverage_sums {
 };
 struct coverage_sums coverage_sum(const struct coverage_run *runs, uint32_t count);
 
-/* One line of `columns` cells, each showing the kind that most of its bytes are, and under it a legend with shares. Letters
- * without colour, coloured blocks with. Nothing when there are no runs. */
+/* One line of `columns` cells, each showing the kind that most of its bytes are, and under it a legend with
+ * shares. Letters without colour, coloured blocks with. Nothing when there are no runs. */
 void coverage_strip(FILE *out, const struct coverage_run *runs, uint32_t count, unsigned columns);
 
 /* {"texture": bytes, ...} of every kind; [[start, end, kind], ...]. */

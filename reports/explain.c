@@ -70,8 +70,9 @@ static void print_error(FILE *out, const struct error *error)
 
 static const char *usage_word(unsigned usage)
 {
-    static const char *const words[] = {"POSITION", "BLENDWEIGHT", "BLENDINDICES", "NORMAL",  "PSIZE", "TEXCOORD",
-                                        "TANGENT",  "BINORMAL",    "TESSFACTOR",   "usage 9", "COLOR"};
+    static const char *const words[] = {"POSITION",   "BLENDWEIGHT", "BLENDINDICES", "NORMAL",
+                                        "PSIZE",      "TEXCOORD",    "TANGENT",      "BINORMAL",
+                                        "TESSFACTOR", "usage 9",     "COLOR"};
     return usage < sizeof words / sizeof *words ? words[usage] : "unknown";
 }
 
@@ -79,13 +80,15 @@ static void print_markers(FILE *out, const struct resource *resource)
 {
     for (uint32_t i = 0; i < resource->marker_count && i < EXPLAIN_MOST; i++) {
         const struct xbg7_marker *marker = &resource->markers[i];
-        fprintf(out, "  buffer %-6u %u vertices of %u bytes, %u indices in %u draw%s; marker at descriptor +0x%X\n", i,
-                marker->vertex_count, marker->stride, marker->index_count, marker->draw_count,
-                marker->draw_count == 1 ? "" : "s", marker->offset);
+        fprintf(
+            out,
+            "  buffer %-6u %u vertices of %u bytes, %u indices in %u draw%s; marker at descriptor +0x%X\n", i,
+            marker->vertex_count, marker->stride, marker->index_count, marker->draw_count,
+            marker->draw_count == 1 ? "" : "s", marker->offset);
         fprintf(out, "  %-13s", "");
         for (uint32_t k = 0; k < marker->element_count; k++)
-            fprintf(out, " %s%u@%u(0x%06X)", usage_word(marker->elements[k].usage), marker->elements[k].usage_index,
-                    marker->elements[k].offset, marker->elements[k].format);
+            fprintf(out, " %s%u@%u(0x%06X)", usage_word(marker->elements[k].usage),
+                    marker->elements[k].usage_index, marker->elements[k].offset, marker->elements[k].format);
         fputc('\n', out);
     }
     if (resource->marker_count > EXPLAIN_MOST)
@@ -144,7 +147,8 @@ static void print_nodes(FILE *out, const struct resource *resource)
         fprintf(out, "  ... and %u strings more\n", resource->node_count - EXPLAIN_MOST);
 }
 
-/* ---- why here ---------------------------------------------------------------------------------------------- */
+/* ---- why here
+ * ---------------------------------------------------------------------------------------------- */
 
 /* Appends to a line that is cut when it is full. */
 static void say(char *line, size_t room, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
@@ -160,7 +164,9 @@ static void say(char *line, size_t room, const char *fmt, ...)
 static void say_evidence(char *line, size_t room, const struct anchor_evidence *e)
 {
     line[0] = '\0';
-    say(line, room, e->short_of_top ? "greatest index short of the count in %u buffer%s" : "greatest index is the last vertex",
+    say(line, room,
+        e->short_of_top ? "greatest index short of the count in %u buffer%s"
+                        : "greatest index is the last vertex",
         e->short_of_top, e->short_of_top == 1 ? "" : "s");
     if (e->unreferenced)
         say(line, room, ", %u of %u vertices unreferenced", e->unreferenced, e->vertices);
@@ -183,14 +189,18 @@ static void say_evidence(char *line, size_t room, const struct anchor_evidence *
     if (e->stated)
         say(line, room, ", laid out as the descriptor's words say");
     if (e->size_match)
-        say(line, room, e->size_match > 0 ? ", of the size the descriptor stores" : ", not of the size the descriptor stores");
-    say(line, room, "; extent %.5g x %.5g x %.5g", (double)e->extent[0], (double)e->extent[1], (double)e->extent[2]);
+        say(line, room,
+            e->size_match > 0 ? ", of the size the descriptor stores"
+                              : ", not of the size the descriptor stores");
+    say(line, room, "; extent %.5g x %.5g x %.5g", (double)e->extent[0], (double)e->extent[1],
+        (double)e->extent[2]);
     if (e->locality > 0.05f || e->locality < -0.05f)
         say(line, room, "; its neighbours' places count %+.1f", (double)e->locality);
 }
 
 /* What a rival lacks, or shares, beside the chosen one. */
-static void say_difference(char *line, size_t room, const struct anchor_evidence *best, const struct anchor_evidence *e)
+static void say_difference(char *line, size_t room, const struct anchor_evidence *best,
+                           const struct anchor_evidence *e)
 {
     line[0] = '\0';
     if (e->short_of_top > best->short_of_top)
@@ -212,7 +222,8 @@ static void say_difference(char *line, size_t room, const struct anchor_evidence
     if (e->locality < best->locality - 0.05f)
         say(line, room, "further from the neighbours; ");
     if (!line[0])
-        say(line, room, "nothing of its own bytes speaks against it: other resources' claims, or chance, decide; ");
+        say(line, room,
+            "nothing of its own bytes speaks against it: other resources' claims, or chance, decide; ");
     line[strlen(line) - 2] = '\0';
 }
 
@@ -221,10 +232,12 @@ void explain_decision(FILE *out, const struct resource *resource)
     char line[700];
     if (!resource->candidate_count)
         return;
-    fprintf(out, "  %-13s %u kept, %u dropped; score %.2f, margin %.2f (natural log; below 1 is ambiguous)\n", "candidates",
-            resource->candidate_count, resource->candidates_dropped, resource->score, resource->margin);
-    const struct anchor_evidence *best =
-        resource->chosen < resource->candidate_count ? &resource->candidates[resource->chosen].evidence : NULL;
+    fprintf(out, "  %-13s %u kept, %u dropped; score %.2f, margin %.2f (natural log; below 1 is ambiguous)\n",
+            "candidates", resource->candidate_count, resource->candidates_dropped, resource->score,
+            resource->margin);
+    const struct anchor_evidence *best = resource->chosen < resource->candidate_count
+                                             ? &resource->candidates[resource->chosen].evidence
+                                             : NULL;
     for (uint32_t i = 0; i < resource->candidate_count; i++) {
         const struct candidate *candidate = &resource->candidates[i];
         bool chosen = i == resource->chosen && resource->status != RESOURCE_DECLINED;
@@ -249,8 +262,8 @@ void explain_topology(FILE *out, const struct mesh *mesh)
     if (!t.list_faces)
         fprintf(out, "  %-13s no normals to compare faces with\n", "topology");
     else
-        fprintf(out, "  %-13s as list %.3f of %u faces, as strip %.3f of %u\n", "topology", t.list, t.list_faces, t.strip,
-                t.strip_faces);
+        fprintf(out, "  %-13s as list %.3f of %u faces, as strip %.3f of %u\n", "topology", t.list,
+                t.list_faces, t.strip, t.strip_faces);
 }
 
 void explain_resource(FILE *out, const struct resource *resource, const char *name)
@@ -282,10 +295,9 @@ void explain_resource(FILE *out, const struct resource *resource, const char *na
 
 static void print_textures(FILE *out, const struct container *container)
 {
-    static const struct table_column columns[] = {{"entry", true, false},  {"texture", false, true},
-                                                  {"size", false, false},  {"format", true, false},
-                                                  {"offset", true, false}, {"bytes", true, false},
-                                                  {"mips", true, false},   {"note", false, false}};
+    static const struct table_column columns[] = {
+        {"entry", true, false},  {"texture", false, true}, {"size", false, false}, {"format", true, false},
+        {"offset", true, false}, {"bytes", true, false},   {"mips", true, false},  {"note", false, false}};
     if (!container->texture_count)
         return;
     fputc('\n', out);
@@ -308,9 +320,9 @@ static void print_textures(FILE *out, const struct container *container)
 static void print_resources(FILE *out, const struct container *container, const char *stem)
 {
     static const struct table_column columns[] = {
-        {"entry", true, false},    {"name", false, true},      {"status", false, false}, {"reason", false, false},
-        {"vertices", true, false}, {"triangles", true, false}, {"buffers", true, false}, {"offset", true, false},
-        {"note", false, false}};
+        {"entry", true, false},   {"name", false, true},     {"status", false, false},
+        {"reason", false, false}, {"vertices", true, false}, {"triangles", true, false},
+        {"buffers", true, false}, {"offset", true, false},   {"note", false, false}};
     fputc('\n', out);
     struct table *table = table_new(out, columns, sizeof columns / sizeof *columns);
     for (uint32_t i = 0; table && i < container->resource_count; i++) {

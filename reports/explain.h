@@ -11,8 +11,8 @@ void explain_resource(FILE *out, const struct resource *resource, const char *na
 /* A container: directory, textures, tags, damage; then one line a resource. */
 void explain_container(FILE *out, const struct container *container, uint64_t bytes, const char *path,
                        const char *stem);
-/* Why a located resource lies where it is said to lie: the evidence of every candidate in words, what tells the chosen one
- * from its rivals, and the margin. Nothing for resources without candidates. */
+/* Why a located resource lies where it is said to lie: the evidence of every candidate in words, what tells
+ * the chosen one from its rivals, and the margin. Nothing for resources without candidates. */
 void explain_decision(FILE *out, const struct resource *resource);
 /* The list-or-strip test of formats/topology.h in one line. */
 void explain_topology(FILE *out, const struct mesh *mesh);

@@ -231,7 +231,8 @@ void export_provenance(struct export_sink *sink, const struct export_item *item,
     json_t *value;
     json_t *copy =
         item->extras ? json_deep_copy(item->extras) : NULL; /* iterating needs one that is not const */
-    json_object_foreach(copy, key, value) {
+    json_object_foreach(copy, key, value)
+    {
         char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
         const char *name = export_name(arena, key, false);
         if (text && name) {

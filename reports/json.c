@@ -91,7 +91,8 @@ json_t *json_of_bounds(const struct bounds *bounds)
 {
     if (!bounds->valid)
         return json_null();
-    return json_pack("{s:o,s:o}", "min", json_of_vector(bounds->min, 3), "max", json_of_vector(bounds->max, 3));
+    return json_pack("{s:o,s:o}", "min", json_of_vector(bounds->min, 3), "max",
+                     json_of_vector(bounds->max, 3));
 }
 
 static json_t *json_of_error(const char *message, uint64_t offset)
@@ -131,10 +132,10 @@ static json_t *json_of_alternatives(const struct resource_record *record)
         const struct candidate *candidate = &resource->candidates[i];
         if (i == resource->chosen)
             continue;
-        json_array_append_new(
-            list, json_pack("{s:o, s:f, s:o}", "buffers",
-                            json_of_buffers(candidate->buffers, resource->marker_count), "score", candidate->score,
-                            "geometry", json_of_hash(&record->candidate_hashes[i].geometry)));
+        json_array_append_new(list, json_pack("{s:o, s:f, s:o}", "buffers",
+                                              json_of_buffers(candidate->buffers, resource->marker_count),
+                                              "score", candidate->score, "geometry",
+                                              json_of_hash(&record->candidate_hashes[i].geometry)));
     }
     return list;
 }
@@ -152,21 +153,22 @@ json_t *json_of_resource(const struct view_resource *view)
     const struct resource *resource = &view->record->resource;
     bool declined = resource->status == RESOURCE_DECLINED;
     json_t *object = json_pack(
-        "{s:o, s:o, s:o, s:s, s:I, s:o, s:s, s:o, s:f, s:f, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "container",
-        json_of_bytes(view->container->path), "also", json_of_also(view->container), "container_hash",
-        json_of_hash(&view->container->hash), "format", format_word(resource->format), "index",
-        (json_int_t)resource->index, "name", json_of_bytes(view->name), "status",
+        "{s:o, s:o, s:o, s:s, s:I, s:o, s:s, s:o, s:f, s:f, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}",
+        "container", json_of_bytes(view->container->path), "also", json_of_also(view->container),
+        "container_hash", json_of_hash(&view->container->hash), "format", format_word(resource->format),
+        "index", (json_int_t)resource->index, "name", json_of_bytes(view->name), "status",
         resource_status_word(resource->status), "reason",
-        word_or_null(declined ? decline_reason_word(resource->reason) : NULL), "score", resource->score, "margin",
-        resource->margin, "vertices", (json_int_t)resource->vertices, "triangles", (json_int_t)resource->triangles,
-        "bounds", json_of_bounds(&resource->bounds), "buffers",
+        word_or_null(declined ? decline_reason_word(resource->reason) : NULL), "score", resource->score,
+        "margin", resource->margin, "vertices", (json_int_t)resource->vertices, "triangles",
+        (json_int_t)resource->triangles, "bounds", json_of_bounds(&resource->bounds), "buffers",
         json_of_buffers(resource->buffers, resource->buffer_count), "geometry",
-        json_of_hash(&view->record->geometry), "canonical", json_of_canonical(view->outcome), "flags", json_of_flags(resource->flags),
-        "error",
+        json_of_hash(&view->record->geometry), "canonical", json_of_canonical(view->outcome), "flags",
+        json_of_flags(resource->flags), "error",
         resource->error.code ? json_of_error(resource->error.msg, resource->error.offset) : json_null());
     if (resource->status == RESOURCE_AMBIGUOUS) {
         json_object_set_new(object, "alternatives", json_of_alternatives(view->record));
-        json_object_set_new(object, "alternatives_dropped", json_integer((json_int_t)resource->candidates_dropped));
+        json_object_set_new(object, "alternatives_dropped",
+                            json_integer((json_int_t)resource->candidates_dropped));
     }
     return object;
 }
@@ -210,8 +212,8 @@ json_t *json_of_run(const struct run_record *run)
                      json_of_bytes(run->version), "arguments", json_of_bytes(run->arguments), "inputs",
                      (json_int_t)run->inputs, "containers", (json_int_t)run->containers, "resources",
                      (json_int_t)run->resources, "bytes_read", (json_int_t)run->bytes_read, "bytes_decoded",
-                     (json_int_t)run->bytes_decoded, "unchanged", (json_int_t)run->skipped_unchanged, "by_status",
-                     by, "exit_status", run->exit_status);
+                     (json_int_t)run->bytes_decoded, "unchanged", (json_int_t)run->skipped_unchanged,
+                     "by_status", by, "exit_status", run->exit_status);
 }
 
 json_t *json_of_summary(const struct view_summary *summary)
@@ -236,12 +238,13 @@ json_t *json_of_summary(const struct view_summary *summary)
         if (summary->failed_by_reason[i])
             json_object_set_new(failed, container_reason_word((enum container_reason)i),
                                 json_integer((json_int_t)summary->failed_by_reason[i]));
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:I}", "containers", containers, "formats", formats, "reasons",
-                     failed, "resources", resources, "declined", declined, "places",
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:I}", "containers", containers, "formats", formats,
+                     "reasons", failed, "resources", resources, "declined", declined, "places",
                      (json_int_t)summary->places);
 }
 
-/* ---- details ----------------------------------------------------------------------------------------------- */
+/* ---- details
+ * ----------------------------------------------------------------------------------------------- */
 
 static json_t *json_of_parts(const struct resource *resource, uint32_t count)
 {
@@ -251,9 +254,9 @@ static json_t *json_of_parts(const struct resource *resource, uint32_t count)
         json_array_append_new(list, json_pack("{s:o, s:o, s:o, s:I, s:I, s:I, s:b, s:b}", "material",
                                               text_or_null(part->material), "back_material",
                                               text_or_null(part->back_material), "special",
-                                              text_or_null(part->special), "object", (json_int_t)part->object, "lod",
-                                              (json_int_t)part->lod, "patch", (json_int_t)part->patch, "faceted",
-                                              part->faceted, "decal", part->decal));
+                                              text_or_null(part->special), "object", (json_int_t)part->object,
+                                              "lod", (json_int_t)part->lod, "patch", (json_int_t)part->patch,
+                                              "faceted", part->faceted, "decal", part->decal));
     }
     return list;
 }
@@ -263,10 +266,10 @@ static json_t *json_of_lods(const struct resource *resource)
     json_t *list = json_array();
     for (uint32_t i = 0; i < resource->lod_count; i++) {
         const struct lod_info *lod = &resource->lods[i];
-        json_t *distance = lod->has_distance ? json_pack("[o,o]", json_of_f32(lod->in), json_of_f32(lod->out))
-                                             : json_null();
-        json_array_append_new(list, json_pack("{s:I, s:b, s:o, s:I}", "object", (json_int_t)lod->object, "implicit",
-                                              lod->implicit, "distance", distance, "triangles",
+        json_t *distance =
+            lod->has_distance ? json_pack("[o,o]", json_of_f32(lod->in), json_of_f32(lod->out)) : json_null();
+        json_array_append_new(list, json_pack("{s:I, s:b, s:o, s:I}", "object", (json_int_t)lod->object,
+                                              "implicit", lod->implicit, "distance", distance, "triangles",
                                               (json_int_t)lod->triangles));
     }
     return list;
@@ -281,12 +284,12 @@ static json_t *json_of_materials(const struct resource *resource)
         for (uint32_t k = 0; k < material->string_count; k++) {
             char tag[12];
             snprintf(tag, sizeof tag, "0x%04X", material->strings[k].tag);
-            json_array_append_new(strings,
-                                  json_pack("{s:s, s:o}", "tag", tag, "text", json_of_bytes(material->strings[k].text)));
+            json_array_append_new(strings, json_pack("{s:s, s:o}", "tag", tag, "text",
+                                                     json_of_bytes(material->strings[k].text)));
         }
-        json_array_append_new(list, json_pack("{s:o, s:I, s:b, s:o}", "name", text_or_null(material->name), "tag",
-                                              (json_int_t)material->tag, "inferred", material->inferred, "strings",
-                                              strings));
+        json_array_append_new(list, json_pack("{s:o, s:I, s:b, s:o}", "name", text_or_null(material->name),
+                                              "tag", (json_int_t)material->tag, "inferred",
+                                              material->inferred, "strings", strings));
     }
     return list;
 }
@@ -301,9 +304,10 @@ static json_t *json_of_markers(const struct resource *resource)
             const struct vertex_element *element = &marker->elements[k];
             char code[12];
             snprintf(code, sizeof code, "0x%06X", element->format);
-            json_array_append_new(elements, json_pack("{s:i, s:i, s:i, s:s, s:i}", "offset", element->offset,
-                                                      "usage", element->usage, "usage_index", element->usage_index,
-                                                      "format", code, "size", element->size));
+            json_array_append_new(elements,
+                                  json_pack("{s:i, s:i, s:i, s:s, s:i}", "offset", element->offset, "usage",
+                                            element->usage, "usage_index", element->usage_index, "format",
+                                            code, "size", element->size));
         }
         for (uint32_t k = 0; k < marker->draw_count; k++)
             json_array_append_new(draws, json_pack("{s:I, s:I}", "vertex_count",
@@ -313,8 +317,8 @@ static json_t *json_of_markers(const struct resource *resource)
             list, json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "offset", (json_int_t)marker->offset,
                             "vertex_count", (json_int_t)marker->vertex_count, "index_count",
                             (json_int_t)marker->index_count, "stride", (json_int_t)marker->stride, "fetch0",
-                            (json_int_t)marker->fetch0, "fetch1", (json_int_t)marker->fetch1, "elements", elements,
-                            "draws", draws));
+                            (json_int_t)marker->fetch0, "fetch1", (json_int_t)marker->fetch1, "elements",
+                            elements, "draws", draws));
     }
     return list;
 }
@@ -332,8 +336,8 @@ json_t *json_of_details(const struct resource *resource)
     json_t *objects = json_array();
     for (uint32_t i = 0; i < resource->object_count; i++)
         json_array_append_new(objects, text_or_null(resource->objects[i].name));
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "variant", word_or_null(resource->variant), "objects",
-                     objects, "lods", json_of_lods(resource), "parts",
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "variant", word_or_null(resource->variant),
+                     "objects", objects, "lods", json_of_lods(resource), "parts",
                      json_of_parts(resource, resource->parts ? resource->part_count : 0), "materials",
                      json_of_materials(resource), "markers", json_of_markers(resource), "nodes",
                      json_of_strings(resource->nodes, resource->node_count));

@@ -10,12 +10,19 @@ static int status_colour(enum resource_status status)
     return status == RESOURCE_DECLINED ? 33 : status == RESOURCE_AMBIGUOUS ? 35 : 32;
 }
 
-static void print_share(FILE *out, bool colour, int indent, const char *word, uint64_t count, uint64_t of, int sgr)
+static void print_share(FILE *out, bool colour, int indent, const char *word, uint64_t count, uint64_t of,
+                        int sgr)
 {
     char text[28];
     text_count(count, text);
-    fprintf(out, "%*s%s%-*s%s %9s  %5.1f %%\n", indent, "", colour ? (sgr == 32 ? "\033[32m" : sgr == 33 ? "\033[33m" : sgr == 35 ? "\033[35m" : "") : "",
-            24 - indent, word, colour && sgr ? "\033[0m" : "", text, of ? 100.0 * (double)count / (double)of : 0.0);
+    fprintf(out, "%*s%s%-*s%s %9s  %5.1f %%\n", indent, "",
+            colour ? (sgr == 32   ? "\033[32m"
+                      : sgr == 33 ? "\033[33m"
+                      : sgr == 35 ? "\033[35m"
+                                  : "")
+                   : "",
+            24 - indent, word, colour && sgr ? "\033[0m" : "", text,
+            of ? 100.0 * (double)count / (double)of : 0.0);
 }
 
 static void print_containers(FILE *out, const struct view_summary *s)
@@ -64,12 +71,12 @@ static uint64_t print_resources(FILE *out, const struct view_summary *s)
     fprintf(out, "Resources     %20s\n", text);
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
         if (s->resources_by_status[order[i]])
-            print_share(out, colour, 2, resource_status_word(order[i]), s->resources_by_status[order[i]], total,
-                        status_colour(order[i]));
+            print_share(out, colour, 2, resource_status_word(order[i]), s->resources_by_status[order[i]],
+                        total, status_colour(order[i]));
     for (int i = 1; i < DECLINE_REASON_COUNT; i++)
         if (s->declined_by_reason[i])
-            print_share(out, colour, 4, decline_reason_word((enum decline_reason)i), s->declined_by_reason[i], total,
-                        0);
+            print_share(out, colour, 4, decline_reason_word((enum decline_reason)i), s->declined_by_reason[i],
+                        total, 0);
     return total;
 }
 
@@ -118,7 +125,9 @@ bool summary_print(FILE *out, const struct view_summary *summary, struct store *
     if (summary->resources_by_status[RESOURCE_DECLINED])
         fprintf(out, "  anchorage query -s %s --status declined    what was declined, and why\n", path);
     if (summary->containers_by_status[CONTAINER_DAMAGED] + summary->containers_by_status[CONTAINER_SKIPPED])
-        fprintf(out, "  anchorage query -s %s --containers         damaged and skipped containers among all\n", path);
+        fprintf(out,
+                "  anchorage query -s %s --containers         damaged and skipped containers among all\n",
+                path);
     if (total)
         fprintf(out, "  anchorage export -s %s --container '*' -o meshes/   everything as GLB\n", path);
     return true;

@@ -15,7 +15,10 @@ static size_t utf8_next(const unsigned char *s, size_t left, uint32_t *code)
         *code = s[0];
         return 1;
     }
-    size_t length = s[0] >= 0xF0 && s[0] < 0xF5 ? 4 : s[0] >= 0xE0 && s[0] < 0xF0 ? 3 : s[0] >= 0xC2 && s[0] < 0xE0 ? 2 : 0;
+    size_t length = s[0] >= 0xF0 && s[0] < 0xF5   ? 4
+                    : s[0] >= 0xE0 && s[0] < 0xF0 ? 3
+                    : s[0] >= 0xC2 && s[0] < 0xE0 ? 2
+                                                  : 0;
     if (length == 0 || length > left)
         return 0;
     uint32_t value = s[0] & (0x7Fu >> length);
@@ -126,7 +129,8 @@ size_t text_width(const char *text)
     return width;
 }
 
-/* ---- tables ------------------------------------------------------------------------------------------------ */
+/* ---- tables
+ * ------------------------------------------------------------------------------------------------ */
 
 struct cell {
     char *text;
@@ -206,7 +210,8 @@ static size_t terminal_columns(FILE *out)
 }
 
 /* Prints `text` in `width` columns, keeping the end of what is too long: addresses differ at their ends. */
-static void print_cell(const struct table *table, const char *text, size_t width, bool right, bool last, int colour)
+static void print_cell(const struct table *table, const char *text, size_t width, bool right, bool last,
+                       int colour)
 {
     size_t wide = text_width(text);
     const char *cut = "";

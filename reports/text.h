@@ -10,8 +10,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Copies `text` with control characters, bytes that are no UTF-8 and characters that reorder a line (bidirectional
- * marks) written as \xNN or \u{NNNN}; cut to fit `size` (at least 1), always terminated. */
+/* Copies `text` with control characters, bytes that are no UTF-8 and characters that reorder a line
+ * (bidirectional marks) written as \xNN or \u{NNNN}; cut to fit `size` (at least 1), always terminated. */
 void text_visible(const char *text, char *out, size_t size);
 
 /* "1.4 MB", "812 B": decimal units. */
@@ -27,8 +27,9 @@ bool text_colour(FILE *out);
 /* The display columns of UTF-8 text. */
 size_t text_width(const char *text);
 
-/* A table: aligned and coloured columns on a terminal, tab-separated values with a header line elsewhere. Cells are
- * copied. Aligning needs every row, so rows are kept until table_print, except in TSV, which streams. */
+/* A table: aligned and coloured columns on a terminal, tab-separated values with a header line elsewhere.
+ * Cells are copied. Aligning needs every row, so rows are kept until table_print, except in TSV, which
+ * streams. */
 struct table;
 struct table_column {
     const char *title;
@@ -36,8 +37,8 @@ struct table_column {
     bool stretch; /* the column that gives way when a terminal is narrow */
 };
 struct table *table_new(FILE *out, const struct table_column *columns, size_t count); /* NULL: no memory */
-/* One cell per column, in order; NULL prints as "-" on a terminal and as nothing in TSV. `colour` is an SGR code such
- * as 32, or 0, for the whole cell. */
+/* One cell per column, in order; NULL prints as "-" on a terminal and as nothing in TSV. `colour` is an SGR
+ * code such as 32, or 0, for the whole cell. */
 void table_cell(struct table *table, const char *text, int colour);
 void table_cellf(struct table *table, int colour, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* Prints what is left and frees the table. */

@@ -10,7 +10,8 @@ static bool out_of_memory(struct error *err)
     return error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory while reading the store");
 }
 
-/* ---- the list of containers ------------------------------------------------------------------------------- */
+/* ---- the list of containers -------------------------------------------------------------------------------
+ */
 
 /* Enough of a container to sort by path; its record is read when its turn comes. */
 struct entry {
@@ -45,7 +46,8 @@ static bool entries_add(struct entries *entries, const char *path, const struct 
     return true;
 }
 
-/* Every place makes an entry; places of one content are joined after sorting, when the least path is known. */
+/* Every place makes an entry; places of one content are joined after sorting, when the least path is known.
+ */
 static bool collect_source(const struct hash *path_hash, const struct source_record *source, void *ctx)
 {
     bool listed = source->kind == SOURCE_CONTAINER || source->kind == SOURCE_FAILED ||
@@ -163,7 +165,8 @@ bool view_containers(struct store_txn *txn, bool (*each)(const struct view_conta
     return ok;
 }
 
-/* ---- resources --------------------------------------------------------------------------------------------- */
+/* ---- resources
+ * --------------------------------------------------------------------------------------------- */
 
 struct resource_walk {
     struct store_txn *txn;
@@ -239,7 +242,8 @@ static bool walk_container(const struct view_container *container, void *ctx)
 }
 
 bool view_resources(struct store_txn *txn, const struct view_filter *filter,
-                    bool (*each)(const struct view_resource *resource, void *ctx), void *ctx, struct error *err)
+                    bool (*each)(const struct view_resource *resource, void *ctx), void *ctx,
+                    struct error *err)
 {
     struct resource_walk walk = {.txn = txn, .filter = filter, .each = each, .ctx = ctx, .err = err};
     bool ok = view_containers(txn, walk_container, &walk, err) && err->code == ERROR_NONE;
@@ -268,7 +272,8 @@ bool view_resource(struct store_txn *txn, const struct resource_key *key, struct
     return true;
 }
 
-/* ---- sums -------------------------------------------------------------------------------------------------- */
+/* ---- sums
+ * -------------------------------------------------------------------------------------------------- */
 
 struct unknown_walk {
     struct store_txn *txn;
@@ -402,8 +407,8 @@ static bool sum_declined(const struct resource_key *key, const struct resource_r
     return true;
 }
 
-/* Statuses are counted in the container's own record; only where something was declined are the resources read, for the
- * reasons. */
+/* Statuses are counted in the container's own record; only where something was declined are the resources
+ * read, for the reasons. */
 static bool sum_container(const struct hash *hash, const struct container_record *record, void *ctx)
 {
     struct summary_walk *walk = ctx;
@@ -435,8 +440,8 @@ bool view_summarise(struct store_txn *txn, struct view_summary *summary, struct 
 {
     struct summary_walk walk = {.txn = txn, .summary = summary, .err = err};
     memset(summary, 0, sizeof *summary);
-    bool ok = store_each_container(txn, sum_container, &walk, err) && store_each_source(txn, sum_source, &walk, err) &&
-              err->code == ERROR_NONE;
+    bool ok = store_each_container(txn, sum_container, &walk, err) &&
+              store_each_source(txn, sum_source, &walk, err) && err->code == ERROR_NONE;
     arena_free(&walk.arena);
     return ok;
 }

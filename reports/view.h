@@ -1,7 +1,7 @@
 /* view.h - what a store holds, in the order and the words people see: by path, filtered, with names.
  *
- * Everything that lists or explains (query, show, export, run's summary) goes through these walks, so that one filter
- * means the same everywhere. Thread safety: a walk belongs to the thread of its transaction.
+ * Everything that lists or explains (query, show, export, run's summary) goes through these walks, so that
+ * one filter means the same everywhere. Thread safety: a walk belongs to the thread of its transaction.
  */
 #ifndef ANCHORAGE_VIEW_H
 #define ANCHORAGE_VIEW_H
@@ -15,13 +15,13 @@ struct view_container {
     const char *path; /* the least of its places */
     const char *const *also;
     size_t also_count;
-    const char *stem;        /* the name of resources without a directory's; NULL for archives and failures */
-    struct hash hash;        /* zero when its bytes could not be had */
+    const char *stem; /* the name of resources without a directory's; NULL for archives and failures */
+    struct hash hash; /* zero when its bytes could not be had */
     enum format_id format;
     uint64_t bytes;
     enum container_status status;
     enum container_reason reason;
-    const char *message; /* NULL without a fault */
+    const char *message;   /* NULL without a fault */
     uint64_t error_offset; /* ERROR_NO_OFFSET when it has none */
     uint32_t flags;
     uint32_t by_status[RESOURCE_STATUS_COUNT];
@@ -30,35 +30,38 @@ struct view_container {
 
 struct view_resource {
     const struct view_container *container;
-    const struct resource_record *record; /* with its candidates when it is ambiguous, or view_resource gave it */
+    const struct resource_record
+        *record;         /* with its candidates when it is ambiguous, or view_resource gave it */
     const char *name;    /* the directory's, or the file name less its ending */
     const char *address; /* CONTAINER#INDEX */
-    const struct resolved_record *outcome; /* what the global passes made of it, which `record` shows already; NULL or
-                                              all zero when that is what the decoder said */
+    const struct resolved_record *outcome; /* what the global passes made of it, which `record` shows already;
+                                              NULL or all zero when that is what the decoder said */
 };
 
 /* NULL or 0 in a field: anything passes. Globs are fnmatch patterns over the whole text. */
 struct view_filter {
     const char *name, *container;
-    uint32_t statuses; /* bit per enum resource_status */
-    uint32_t reasons;  /* bit per enum decline_reason */
-    uint32_t formats;  /* bit per enum format_id */
+    uint32_t statuses;                     /* bit per enum resource_status */
+    uint32_t reasons;                      /* bit per enum decline_reason */
+    uint32_t formats;                      /* bit per enum format_id */
     uint64_t min_triangles, max_triangles; /* max 0: no bound */
-    uint64_t limit; /* at most that many; 0: all */
+    uint64_t limit;                        /* at most that many; 0: all */
 };
 
-/* Walks containers in byte order of their paths; the callback returns false to stop. False only for an error. */
+/* Walks containers in byte order of their paths; the callback returns false to stop. False only for an error.
+ */
 bool view_containers(struct store_txn *txn, bool (*each)(const struct view_container *container, void *ctx),
                      void *ctx, struct error *err);
 /* Walks the resources that pass, by container path, then index. */
 bool view_resources(struct store_txn *txn, const struct view_filter *filter,
-                    bool (*each)(const struct view_resource *resource, void *ctx), void *ctx, struct error *err);
+                    bool (*each)(const struct view_resource *resource, void *ctx), void *ctx,
+                    struct error *err);
 /* The one resource under a key, with its container; its memory is the arena's. */
 bool view_resource(struct store_txn *txn, const struct resource_key *key, struct arena *arena,
                    struct view_resource *out, bool *found, struct error *err);
 
-/* Unknown content of the whole store: of archives once per place, and of plain files. Rows sorted by count, then bytes,
- * descending, then magic and ending; they live in the arena. */
+/* Unknown content of the whole store: of archives once per place, and of plain files. Rows sorted by count,
+ * then bytes, descending, then magic and ending; they live in the arena. */
 bool view_unknown(struct store_txn *txn, struct arena *arena, struct census_row **rows, size_t *count,
                   struct error *err);
 
@@ -69,7 +72,7 @@ struct view_summary {
     uint64_t resources_by_status[RESOURCE_STATUS_COUNT];
     uint64_t declined_by_reason[DECLINE_REASON_COUNT];
     uint64_t failed_by_reason[CONTAINER_REASON_COUNT]; /* of containers damaged or skipped */
-    uint64_t places; /* of containers, "also" counted */
+    uint64_t places;                                   /* of containers, "also" counted */
 };
 bool view_summarise(struct store_txn *txn, struct view_summary *summary, struct error *err);
 
@@ -78,7 +81,8 @@ json_t *json_of_resource(const struct view_resource *resource);
 json_t *json_of_container(const struct view_container *container);
 json_t *json_of_run(const struct run_record *run);
 json_t *json_of_summary(const struct view_summary *summary);
-/* Details beyond the documented fields, for show and inspect: parts, lods, materials, markers, nodes, error. */
+/* Details beyond the documented fields, for show and inspect: parts, lods, materials, markers, nodes, error.
+ */
 json_t *json_of_details(const struct resource *resource);
 /* A f32 so that it prints in its shortest decimal under JSON_PRINT; null when it is not finite. */
 json_t *json_of_f32(float value);
@@ -90,7 +94,8 @@ json_t *json_of_bytes(const char *text);
 void time_text(int64_t ns, char out[static 24]);
 /* The flags every dump uses: nine digits are what a f32 needs, keys stay in the documented order. */
 #define JSON_PRINT (JSON_COMPACT | JSON_REAL_PRECISION(9))
-/* Prints one value and a newline; false when memory runs out (value NULL) or writing fails. Takes the reference. */
+/* Prints one value and a newline; false when memory runs out (value NULL) or writing fails. Takes the
+ * reference. */
 bool json_print(json_t *value, FILE *out);
 
 #endif

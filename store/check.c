@@ -188,7 +188,8 @@ static bool check_geometry(struct check *check, const MDB_val *key, const struct
     return true;
 }
 
-static bool check_candidates(struct check *check, const MDB_val *key, const struct value *value, struct error *err)
+static bool check_candidates(struct check *check, const MDB_val *key, const struct value *value,
+                             struct error *err)
 {
     struct resource_record record;
     struct error fault = {0};
@@ -216,7 +217,8 @@ static bool check_candidates(struct check *check, const MDB_val *key, const stru
     return true;
 }
 
-static bool check_coverage(struct check *check, const MDB_val *key, const struct value *value, struct error *err)
+static bool check_coverage(struct check *check, const MDB_val *key, const struct value *value,
+                           struct error *err)
 {
     struct container container = {0};
     struct error fault = {0};
@@ -235,7 +237,8 @@ static bool check_coverage(struct check *check, const MDB_val *key, const struct
     return true;
 }
 
-static bool check_resolved(struct check *check, const MDB_val *key, const struct value *value, struct error *err)
+static bool check_resolved(struct check *check, const MDB_val *key, const struct value *value,
+                           struct error *err)
 {
     struct resolved_record outcome;
     struct resource_record record;
@@ -261,7 +264,8 @@ static bool check_resolved(struct check *check, const MDB_val *key, const struct
     return want_reference(check, key, DB_USES, &outcome.geometry, err);
 }
 
-static bool check_finding(struct check *check, const MDB_val *key, const struct value *value, struct error *err)
+static bool check_finding(struct check *check, const MDB_val *key, const struct value *value,
+                          struct error *err)
 {
     struct finding_record record;
     struct error fault = {0};
@@ -273,7 +277,8 @@ static bool check_finding(struct check *check, const MDB_val *key, const struct 
     return true;
 }
 
-static bool check_capture(struct check *check, const MDB_val *key, const struct value *value, struct error *err)
+static bool check_capture(struct check *check, const MDB_val *key, const struct value *value,
+                          struct error *err)
 {
     struct capture_record record;
     struct error fault = {0};
@@ -285,7 +290,8 @@ static bool check_capture(struct check *check, const MDB_val *key, const struct 
     return true;
 }
 
-static bool check_declined(struct check *check, const MDB_val *key, const struct value *value, struct error *err)
+static bool check_declined(struct check *check, const MDB_val *key, const struct value *value,
+                           struct error *err)
 {
     struct declined_census census;
     struct error fault = {0};
@@ -346,7 +352,8 @@ static bool check_reference(struct check *check, const MDB_val *key, const MDB_v
         belongs = read && found && resource_belongs(check->db, &record, &set);
         struct resolved_record outcome;
         if (read && found && !belongs) {
-            read = store_apply_resolved(check->txn, &target.container, &check->arena, &record, &outcome, &fault);
+            read =
+                store_apply_resolved(check->txn, &target.container, &check->arena, &record, &outcome, &fault);
             belongs = read && resource_belongs(check->db, &record, &set);
         }
     } else {
@@ -373,10 +380,17 @@ static bool check_one(const MDB_val *key, const MDB_val *stored, void *ctx, stru
 {
     static bool (*const checks[DB_COUNT])(struct check *, const MDB_val *, const struct value *,
                                           struct error *) = {
-        [DB_META] = check_meta,          [DB_SOURCES] = check_source,    [DB_CONTAINERS] = check_container,
-        [DB_RESOURCES] = check_resource, [DB_GEOMETRY] = check_geometry, [DB_RUNS] = check_run,
-        [DB_CANDIDATES] = check_candidates, [DB_COVERAGE] = check_coverage,
-        [DB_RESOLVED] = check_resolved,  [DB_FINDINGS] = check_finding,  [DB_CAPTURES] = check_capture,
+        [DB_META] = check_meta,
+        [DB_SOURCES] = check_source,
+        [DB_CONTAINERS] = check_container,
+        [DB_RESOURCES] = check_resource,
+        [DB_GEOMETRY] = check_geometry,
+        [DB_RUNS] = check_run,
+        [DB_CANDIDATES] = check_candidates,
+        [DB_COVERAGE] = check_coverage,
+        [DB_RESOLVED] = check_resolved,
+        [DB_FINDINGS] = check_finding,
+        [DB_CAPTURES] = check_capture,
         [DB_DECLINED] = check_declined,
     };
     struct check *check = ctx;

@@ -21,13 +21,13 @@ enum codec {
     CODEC_ZSTD = 1,
     CODEC_MESHOPT_ZSTD = 2, /* meshoptimizer's vertex codec and index sequence codec, then zstd */
     CODEC_PLANES_ZSTD = 3,  /* differences between neighbours, cut into byte planes, then zstd */
-    CODEC_PACKED = 4,      /* the same differences, word by word without their zero bytes */
+    CODEC_PACKED = 4,       /* the same differences, word by word without their zero bytes */
     CODEC_COUNT
 };
 #define CODEC_DEFAULT CODEC_PLANES_ZSTD /* settled by `anchorage bench store`: bench/README.md */
 #define CODEC_LEVEL   (-1)              /* of zstd, likewise */
-/* Below this many canonical bytes CODEC_PLANES_ZSTD gives way to CODEC_PACKED: zstd's fixed cost a call is more than
- * everything else that is done with a small model. */
+/* Below this many canonical bytes CODEC_PLANES_ZSTD gives way to CODEC_PACKED: zstd's fixed cost a call is
+ * more than everything else that is done with a small model. */
 #define CODEC_SMALL 4096
 
 const char *codec_word(enum codec codec);

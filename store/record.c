@@ -527,11 +527,13 @@ bool resource_read(const uint8_t *bytes, size_t size, struct arena *arena, struc
 
 static void write_evidence(struct buffer *out, const struct anchor_evidence *evidence)
 {
-    const uint32_t counts[] = {evidence->vertices, evidence->triangles, evidence->short_of_top,
-                               evidence->unreferenced, evidence->normals, evidence->unit, evidence->faces,
-                               evidence->agreeing, evidence->degenerate, evidence->nonsense};
-    const float measures[] = {evidence->coherence, evidence->extent[0], evidence->extent[1], evidence->extent[2],
-                              evidence->radius, evidence->size_odds, evidence->locality};
+    const uint32_t counts[] = {evidence->vertices,     evidence->triangles, evidence->short_of_top,
+                               evidence->unreferenced, evidence->normals,   evidence->unit,
+                               evidence->faces,        evidence->agreeing,  evidence->degenerate,
+                               evidence->nonsense};
+    const float measures[] = {evidence->coherence, evidence->extent[0], evidence->extent[1],
+                              evidence->extent[2], evidence->radius,    evidence->size_odds,
+                              evidence->locality};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         write_u32(out, counts[i]);
     write_u8(out, (uint8_t)evidence->run_start);
@@ -546,11 +548,13 @@ static void write_evidence(struct buffer *out, const struct anchor_evidence *evi
 
 static void read_evidence(struct reader *r, struct anchor_evidence *evidence)
 {
-    uint32_t *const counts[] = {&evidence->vertices, &evidence->triangles, &evidence->short_of_top,
-                                &evidence->unreferenced, &evidence->normals, &evidence->unit, &evidence->faces,
-                                &evidence->agreeing, &evidence->degenerate, &evidence->nonsense};
+    uint32_t *const counts[] = {&evidence->vertices,     &evidence->triangles, &evidence->short_of_top,
+                                &evidence->unreferenced, &evidence->normals,   &evidence->unit,
+                                &evidence->faces,        &evidence->agreeing,  &evidence->degenerate,
+                                &evidence->nonsense};
     float *const measures[] = {&evidence->coherence, &evidence->extent[0], &evidence->extent[1],
-                               &evidence->extent[2], &evidence->radius, &evidence->size_odds, &evidence->locality};
+                               &evidence->extent[2], &evidence->radius,    &evidence->size_odds,
+                               &evidence->locality};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         *counts[i] = reader_u32le(r, "evidence");
     evidence->run_start = reader_i8(r, "run start");

@@ -72,17 +72,19 @@ struct resource_key {
 };
 
 struct resource_record {
-    struct resource resource; /* mesh is NULL: see geometry. Candidates are a record of their own: as read from a store
-                                 candidate_count is 0 until store_get_candidates */
+    struct resource resource; /* mesh is NULL: see geometry. Candidates are a record of their own: as read
+                                 from a store candidate_count is 0 until store_get_candidates */
     struct candidate_hashes *candidate_hashes; /* [resource.candidate_count] */
-    uint32_t part_count;  /* elements of resource.parts; a writer may leave it 0 when resource.part_count or resource.mesh tells */
+    uint32_t part_count;  /* elements of resource.parts; a writer may leave it 0 when resource.part_count or
+                             resource.mesh tells */
     struct hash geometry; /* zero: none */
     uint64_t geometry_bytes; /* length of the canonical serialisation */
 };
 
-/* What is kept of one candidate beside struct candidate (whose mesh is then NULL): hashes of the raw bytes at its place,
- * the index bytes of all its buffers in order, and the vertex bytes likewise. The same bytes elsewhere have the same
- * hashes, which is how a proof in one container serves another without reading it again. */
+/* What is kept of one candidate beside struct candidate (whose mesh is then NULL): hashes of the raw bytes at
+ * its place, the index bytes of all its buffers in order, and the vertex bytes likewise. The same bytes
+ * elsewhere have the same hashes, which is how a proof in one container serves another without reading it
+ * again. */
 struct candidate_hashes {
     struct hash index_bytes, vertex_bytes;
     struct hash geometry; /* of its decoded mesh, which the store keeps too; zero: it was not decoded */
@@ -113,8 +115,8 @@ bool container_peek_version(const uint8_t *bytes, size_t size, uint32_t *decoder
 bool resource_write(struct buffer *out, const struct resource_record *record);
 bool resource_read(const uint8_t *bytes, size_t size, struct arena *arena, struct resource_record *record,
                    struct error *err);
-/* Candidates of a resource that has some: resource.candidates, candidates_dropped, chosen and candidate_hashes. Reading
- * sets these of *record and nothing else. */
+/* Candidates of a resource that has some: resource.candidates, candidates_dropped, chosen and
+ * candidate_hashes. Reading sets these of *record and nothing else. */
 bool candidates_write(struct buffer *out, const struct resource_record *record);
 bool candidates_read(const uint8_t *bytes, size_t size, struct arena *arena, struct resource_record *record,
                      struct error *err);

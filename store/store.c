@@ -283,7 +283,9 @@ static bool open_databases(struct store_txn *txn, bool create, struct error *err
         int rc = mdb_dbi_open(txn->txn, databases[db].name, may_add ? databases[db].flags | MDB_CREATE : 0,
                               &store->dbi[db]);
         if (rc == MDB_NOTFOUND && db != DB_META)
-            return refuse(store, err, "was written by an earlier program; `anchorage resolve -s STORE` adds what it misses");
+            return refuse(
+                store, err,
+                "was written by an earlier program; `anchorage resolve -s STORE` adds what it misses");
         if (db == DB_META && (rc == MDB_NOTFOUND || rc == MDB_INCOMPATIBLE))
             return refuse(store, err, "is an LMDB database, but no store of this program");
         if (rc == MDB_SUCCESS)
@@ -317,6 +319,8 @@ static bool prepare(struct store *store, enum store_mode mode, struct error *err
     bool create = rc == MDB_SUCCESS && stat.ms_entries == 0 && mode == STORE_CREATE;
     if (rc != MDB_SUCCESS)
         store_fail(store, rc, "root", err);
+    else if (stat.ms_entries == 0 && mode != STORE_CREATE)
+        refuse(store, err, "is empty: its creation was interrupted, and the next `anchorage run` fills it");
     if (err->code != ERROR_NONE || !open_databases(&txn, create, err)) {
         mdb_txn_abort(txn.txn);
         return false;

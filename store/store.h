@@ -107,20 +107,21 @@ bool store_each_run(struct store_txn *txn, bool (*each)(const struct run_record 
 /* The outcome of one resource, where it is not what the decoder said. */
 bool store_get_resolved(struct store_txn *txn, const struct resource_key *key, struct arena *arena,
                         struct resolved_record *record, bool *found, struct error *err);
-/* Puts the outcome, if there is one, in the place of what the decoder said (resolved_apply). *outcome is zero when there
- * is none. */
+/* Puts the outcome, if there is one, in the place of what the decoder said (resolved_apply). *outcome is zero
+ * when there is none. */
 bool store_apply_resolved(struct store_txn *txn, const struct hash *container, struct arena *arena,
                           struct resource_record *record, struct resolved_record *outcome, struct error *err);
 /* Turns a container's counts by the decoder's status into counts by outcome. */
 bool store_resolved_counts(struct store_txn *txn, const struct hash *container,
                            uint32_t by_status[static RESOURCE_STATUS_COUNT], struct error *err);
 /* Walks findings in the order of their keys; the callback returns false to stop. */
-bool store_each_finding(struct store_txn *txn, bool (*each)(const struct finding_record *record, void *ctx), void *ctx,
-                        struct error *err);
+bool store_each_finding(struct store_txn *txn, bool (*each)(const struct finding_record *record, void *ctx),
+                        void *ctx, struct error *err);
 /* All captures, earlier ones first. */
-bool store_get_captures(struct store_txn *txn, struct arena *arena, struct capture_record **captures, size_t *count,
-                        struct error *err);
-/* The newest census of declined resources, and the one of the run before; without rows where there is none. */
+bool store_get_captures(struct store_txn *txn, struct arena *arena, struct capture_record **captures,
+                        size_t *count, struct error *err);
+/* The newest census of declined resources, and the one of the run before; without rows where there is none.
+ */
 bool store_get_declined(struct store_txn *txn, struct arena *arena, struct declined_census census[static 2],
                         struct error *err);
 /* The greatest id of a stored run; 0 when there is none. */
@@ -132,13 +133,13 @@ bool store_last_run(struct store_txn *txn, uint64_t *run, struct error *err);
  * belongs into the same update, unless the store has it: a place without one is a problem to store_check. */
 bool store_put_source(struct store_txn *txn, const struct source_record *record, struct error *err);
 /* Removes members of `parent` that `run` has not seen, and their members in turn: what an archive held before
- * it changed. `seen`: how many different members the run has put, which spares looking at each when there are no
- * others; UINT64_MAX when it is not known. */
+ * it changed. `seen`: how many different members the run has put, which spares looking at each when there are
+ * no others; UINT64_MAX when it is not known. */
 bool store_drop_unseen(struct store_txn *txn, const struct hash *parent_path, uint64_t run, uint64_t seen,
                        struct error *err);
-/* Replaces a content's record, its coverage map, and its resources with their candidates. resources[i] are written under their resource.index; two of
- * one index are an error. record->container.resource_count and by_status count them, which store_check
- * compares. */
+/* Replaces a content's record, its coverage map, and its resources with their candidates. resources[i] are
+ * written under their resource.index; two of one index are an error. record->container.resource_count and
+ * by_status count them, which store_check compares. */
 bool store_put_container(struct store_txn *txn, const struct hash *container,
                          const struct container_record *record, const struct resource_record *resources,
                          size_t resource_count, struct error *err);
@@ -151,8 +152,8 @@ bool store_put_run(struct store_txn *txn, const struct run_record *record, struc
 /* The id the next run takes: one more than the greatest stored. */
 bool store_next_run(struct store_txn *txn, uint64_t *id, struct error *err);
 
-/* All that the passes say of the whole store. What is stored already stays untouched, what is not among it goes, but for
- * the censuses of other runs; *changed counts values written or removed. */
+/* All that the passes say of the whole store. What is stored already stays untouched, what is not among it
+ * goes, but for the censuses of other runs; *changed counts values written or removed. */
 struct store_resolution {
     const struct resource_key *keys; /* [outcome_count], each once */
     const struct resolved_record *outcomes;
@@ -169,9 +170,9 @@ bool store_put_capture(struct store_txn *txn, const struct capture_record *recor
 bool store_drop_capture(struct store_txn *txn, const struct capture_record *record, struct error *err);
 
 /* ---- writing much: everything that needs no transaction is done before it ----
- * A log collects puts. Records are serialised and get their checksums while they are in the cache of whoever made
- * them, each thread into a log of its own; store_put_logs then only copies, in the order of the keys, so that
- * neighbours in a tree are written together. */
+ * A log collects puts. Records are serialised and get their checksums while they are in the cache of whoever
+ * made them, each thread into a log of its own; store_put_logs then only copies, in the order of the keys, so
+ * that neighbours in a tree are written together. */
 struct store_log;
 struct store_log *store_log_new(void);       /* NULL when memory runs out */
 void store_log_free(struct store_log *log);  /* NULL is legal */
@@ -179,16 +180,18 @@ void store_log_clear(struct store_log *log); /* forgets the puts, keeps the memo
 size_t store_log_bytes(const struct store_log *log);
 
 /* As store_put_source, store_put_container, store_put_geometry will do; nothing of the arguments is needed
- * afterwards. `order` tells which of several puts of one key counts, whatever log they are in: the last of a source,
- * the first of a container. False with *err set when memory runs out. */
-bool store_log_source(struct store_log *log, uint32_t order, const struct source_record *record, struct error *err);
+ * afterwards. `order` tells which of several puts of one key counts, whatever log they are in: the last of a
+ * source, the first of a container. False with *err set when memory runs out. */
+bool store_log_source(struct store_log *log, uint32_t order, const struct source_record *record,
+                      struct error *err);
 bool store_log_container(struct store_log *log, uint32_t order, const struct hash *container,
                          const struct container_record *record, const struct resource_record *resources,
                          size_t resource_count, struct error *err);
-bool store_log_geometry(struct store_log *log, uint32_t order, const struct hash *geometry, const uint8_t *encoded,
-                        size_t size, struct error *err);
+bool store_log_geometry(struct store_log *log, uint32_t order, const struct hash *geometry,
+                        const uint8_t *encoded, size_t size, struct error *err);
 /* Inside store_update: makes the puts of all logs, which stay as they are. */
-bool store_put_logs(struct store_txn *txn, const struct store_log *const *logs, size_t count, struct error *err);
+bool store_put_logs(struct store_txn *txn, const struct store_log *const *logs, size_t count,
+                    struct error *err);
 
 /* ---- whole-store checks (store/check.c) ---- */
 struct store_problem {
@@ -202,10 +205,9 @@ struct store_problem {
 bool store_check(struct store *store, void (*report)(const struct store_problem *problem, void *ctx),
                  void *ctx, uint64_t *problems, struct error *err);
 /* One hash over the logical content: sources (without stat times, run numbers and outcome versions), live
- * containers, resources with their outcomes, through their hashes the geometry they name, which must be there, and
- * findings and captures; independent of
- * insertion order, codec, and history. Outcomes of the machine (crashed, timed-out, quarantined) are left
- * out. */
+ * containers, resources with their outcomes, through their hashes the geometry they name, which must be
+ * there, and findings and captures; independent of insertion order, codec, and history. Outcomes of the
+ * machine (crashed, timed-out, quarantined) are left out. */
 bool store_digest(struct store *store, struct hash *digest, struct error *err);
 
 /* Sizes for `check` and `bench store`. Counts what is stored, contents without a place included. */

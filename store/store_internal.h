@@ -103,8 +103,8 @@ bool value_verify(enum store_db db, const MDB_val *key, const MDB_val *stored, s
 bool value_put(struct store_txn *txn, enum store_db db, const void *key, size_t key_size, const void *payload,
                size_t size, MDB_val *existing, bool *existed, struct error *err);
 /* The same for a value as it is stored, whose checksum is there already. */
-bool value_put_stored(struct store_txn *txn, enum store_db db, const void *key, size_t key_size, const void *stored,
-                      size_t size, MDB_val *existing, bool *existed, struct error *err);
+bool value_put_stored(struct store_txn *txn, enum store_db db, const void *key, size_t key_size,
+                      const void *stored, size_t size, MDB_val *existing, bool *existed, struct error *err);
 /* Writes the checksum of a value into its first bytes; stored[CHECKSUM_SIZE..size) is the payload. */
 void value_seal(uint8_t *stored, size_t size, const void *key, size_t key_size);
 bool value_delete(struct store_txn *txn, enum store_db db, const void *key, size_t key_size,
@@ -135,9 +135,9 @@ bool db_each(struct store_txn *txn, enum store_db db, const void *from, size_t f
              bool (*each)(const MDB_val *key, const MDB_val *value, void *ctx, struct error *err), void *ctx,
              struct error *err);
 
-/* Sorts elements of `size` bytes that begin with a hash as `compare` says, which must agree with the order of those
- * hashes. Hashes are spread evenly, so this is mostly one distribution by their leading bits; where they are not (equal
- * keys of a set, made-up collisions) it is as fast as qsort. */
+/* Sorts elements of `size` bytes that begin with a hash as `compare` says, which must agree with the order of
+ * those hashes. Hashes are spread evenly, so this is mostly one distribution by their leading bits; where
+ * they are not (equal keys of a set, made-up collisions) it is as fast as qsort. */
 void hash_sort(void *elements, size_t count, size_t size, int (*compare)(const void *, const void *));
 
 /* ---- store_log.c ---- */
@@ -168,7 +168,8 @@ struct log_entry {
     uint32_t order, count;
     const struct change *row; /* [count] */
 };
-/* The entries of all logs as an array of struct log_entry in the order of keys, equal ones in that of `order`. */
+/* The entries of all logs as an array of struct log_entry in the order of keys, equal ones in that of
+ * `order`. */
 bool log_sorted(const struct store_log *const *logs, size_t count, enum log_kind kind, struct buffer *list,
                 struct error *err);
 

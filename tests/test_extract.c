@@ -56,11 +56,13 @@ static void other_formats(void **state)
 
 /* Formats that libarchive only reads, written by hand with the content stored. */
 
-/* LHA, header level 0: size, sum, method, lengths, time, attribute, level, name, CRC-16 (the LHA header notes). */
+/* LHA, header level 0: size, sum, method, lengths, time, attribute, level, name, CRC-16 (the LHA header
+ * notes). */
 static void lha(void **state)
 {
     (void)state;
-    uint8_t file[22 + 7 + 2 + 28] = {29, 0, '-', 'l', 'h', '0', '-', 28, 0, 0, 0, 28, 0, 0, 0, 0, 0, 0, 0, 0x20, 0, 7};
+    uint8_t file[22 + 7 + 2 + 28] = {29, 0, '-', 'l', 'h', '0', '-', 28, 0,    0, 0,
+                                     28, 0, 0,   0,   0,   0,   0,   0,  0x20, 0, 7};
     memcpy(file + 22, "one.xpr", 7);
     memcpy(file + 31, XPR, 28);
     uint16_t crc = 0;

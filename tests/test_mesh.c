@@ -1,4 +1,5 @@
-/* test_mesh.c - the canonical serialisation: what hashes are taken over must not move, and must be read back safely. */
+/* test_mesh.c - the canonical serialisation: what hashes are taken over must not move, and must be read back
+ * safely. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -57,8 +58,9 @@ static void test_layout_is_fixed(void **state)
 {
     struct arena arena = {0};
     struct mesh *mesh = mesh_new(&arena, 1, 0, 0);
-    static const uint8_t expected[] = {'A', 'M', 'S', 'H', 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-                                       0,   0,   0,   0,   0, 0, 0, 0, 3, 1, 1, 0, 0, 0, 0, 0, 0x80, 0x3F, 0, 0, 0, 0, 0, 0, 0, 0x80};
+    static const uint8_t expected[] = {'A', 'M', 'S', 'H', 1, 0, 0,    0,    1, 0, 0, 0, 0, 0, 0, 0,   1, 0,
+                                       0,   0,   0,   0,   0, 0, 0,    0,    0, 0, 0, 0, 0, 0, 0, 0,   3, 1,
+                                       1,   0,   0,   0,   0, 0, 0x80, 0x3F, 0, 0, 0, 0, 0, 0, 0, 0x80};
     uint8_t written[sizeof expected];
     (void)state;
     mesh->streams[0].data[0] = 1;
@@ -135,8 +137,8 @@ static void test_unsound_is_seen(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),          cmocka_unit_test(test_layout_is_fixed),
-        cmocka_unit_test(test_hostile_bytes),       cmocka_unit_test(test_bounds_skip_non_finite),
+        cmocka_unit_test(test_round_trip),      cmocka_unit_test(test_layout_is_fixed),
+        cmocka_unit_test(test_hostile_bytes),   cmocka_unit_test(test_bounds_skip_non_finite),
         cmocka_unit_test(test_unsound_is_seen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,7 +12,8 @@
 
 static void test_reads_both_byte_orders(void **state)
 {
-    static const uint8_t bytes[] = {0x01, 0x02, 0x03, 0x04, 0x00, 0x00, 0x80, 0xBF, 0xC0, 0x00, 0x00, 0x00, 0xFE};
+    static const uint8_t bytes[] = {0x01, 0x02, 0x03, 0x04, 0x00, 0x00, 0x80,
+                                    0xBF, 0xC0, 0x00, 0x00, 0x00, 0xFE};
     struct error err = {0};
     struct reader r = reader_make(bytes, sizeof bytes, 0x100, "header", &err);
     (void)state;
@@ -139,10 +140,14 @@ static void test_buffer_grows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reads_both_byte_orders), cmocka_unit_test(test_error_sticks),
-        cmocka_unit_test(test_sub_reader_cannot_leave), cmocka_unit_test(test_overflowing_array),
-        cmocka_unit_test(test_strings_end),            cmocka_unit_test(test_error_prefix_and_first_wins),
-        cmocka_unit_test(test_arena_zeroes_after_reset), cmocka_unit_test(test_buffer_grows),
+        cmocka_unit_test(test_reads_both_byte_orders),
+        cmocka_unit_test(test_error_sticks),
+        cmocka_unit_test(test_sub_reader_cannot_leave),
+        cmocka_unit_test(test_overflowing_array),
+        cmocka_unit_test(test_strings_end),
+        cmocka_unit_test(test_error_prefix_and_first_wins),
+        cmocka_unit_test(test_arena_zeroes_after_reset),
+        cmocka_unit_test(test_buffer_grows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -86,13 +86,16 @@ truth_lines() {
 @test "a run killed at any moment is finished by the next" {
     want=$(digest "$BATS_FILE_TMPDIR/store")
     cd "$BATS_FILE_TMPDIR/corpus"
+    check=$BATS_TEST_TMPDIR/check.out
     for delay in 0.005 0.02 0.04 0.08 0.15 0.3; do
         anchorage run -q -s "$BATS_TEST_TMPDIR/killed" . >/dev/null &
         pid=$!
         sleep "$delay"
         kill -KILL "$pid" 2>/dev/null || true
         wait "$pid" || true
-        [ ! -e "$BATS_TEST_TMPDIR/killed" ] || anchorage check "$BATS_TEST_TMPDIR/killed" || [ ! -s "$BATS_TEST_TMPDIR/killed/data.mdb" ]
+        # Killed before its first commit, it is no store yet, and says so; after that it is sound.
+        [ ! -s "$BATS_TEST_TMPDIR/killed/data.mdb" ] || anchorage check "$BATS_TEST_TMPDIR/killed" >"$check" 2>&1 ||
+            grep -q "creation was interrupted" "$check" || { cat "$check"; false; }
     done
     anchorage run -q -s "$BATS_TEST_TMPDIR/killed" . >/dev/null
     anchorage check "$BATS_TEST_TMPDIR/killed"
