@@ -113,8 +113,8 @@ endif
 
 BUILD_PACKAGES := gcc libc6-dev pkg-config libarchive-dev liblmdb-dev libxxhash-dev libjansson-dev libzstd-dev zlib1g-dev \
                   libmeshoptimizer-dev
-TEST_PACKAGES  := libcmocka-dev bats jq assimp-utils nodejs npm zstd lz4 liblmdb0 lmdb-utils clang-14 \
-                  libclang-rt-14-dev man-db
+TEST_PACKAGES  := libcmocka-dev bats jq assimp-utils nodejs npm zstd lz4 lmdb-utils man-db
+FUZZ_PACKAGES  := clang-14 libclang-rt-14-dev
 
 .PHONY: deps test-deps
 deps:
@@ -179,8 +179,8 @@ headers:
 lint: headers
 	@tests/layers.sh
 	@clang-format --dry-run -Werror $(ALL_C) $(HEADERS)
-	@cppcheck --quiet --std=c11 --enable=warning,portability --error-exitcode=1 --inline-suppr \
-	    --suppress=nullPointerOutOfMemory -I. $(LIB_SOURCES) $(CMD_SOURCES)
+	@cppcheck --quiet --std=c11 --enable=warning --error-exitcode=1 --inline-suppr --library=tests/cppcheck.cfg \
+	    --suppress=nullPointerOutOfMemory --suppress=internalAstError -I. $(LIB_SOURCES) $(CMD_SOURCES)
 
 format:
 	clang-format -i $(ALL_C) $(HEADERS)
@@ -233,6 +233,7 @@ $(FUZZERS): $(BUILD)/tests/fuzz/%: $(BUILD)/tests/fuzz/%.o $(call objects,$(FUZZ
 fuzzers: $(FUZZERS)
 
 fuzz: test-deps
+	@.ci/install-packages $(FUZZ_PACKAGES)
 	@$(MAKE) --no-print-directory config=fuzz BUILD=$(if $(filter fuzz,$(config)),$(BUILD),build/fuzz) fuzzers
 	@tests/fuzz/run_fuzz.sh $(if $(filter fuzz,$(config)),$(BUILD),build/fuzz) $(FUZZ_S) $(FUZZ)
 

@@ -339,8 +339,10 @@ static int finish(struct run *run, struct error *err)
              error_set(err, ERROR_IO, ERROR_NO_OFFSET, "cannot print the summary");
     } else if (ok && !interrupted) {
         print_heading(run);
-        resolution_print(stdout, &run->resolved);
-        putchar('\n');
+        if (run->resolved.changed) {
+            resolution_print(stdout, &run->resolved);
+            putchar('\n');
+        }
         ok = summary_print(stdout, &summary, run->store, txn, run->store_path, err);
     }
     store_end_read(txn);

@@ -27,10 +27,7 @@ void resolution_print(FILE *out, const struct resolve_result *result)
         if (result->findings[i])
             fprintf(out, "  %-24s %9s\n", finding_kind_word((enum finding_kind)i), count);
     }
-    text_count(result->changed, count);
-    if (result->changed)
-        fprintf(out, "%s values of the store changed\n", count);
-    else
+    if (!result->changed)
         fputs("Nothing changed: the store was resolved already\n", out);
 }
 

@@ -271,7 +271,7 @@ static json_t *plan_accessor(struct glb *glb, uint64_t bytes, int target, uint32
 static void plan_bounds(struct glb *glb, json_t *accessor, const struct export_view *view,
                         const struct export_span *span)
 {
-    double low[3], high[3];
+    double low[3] = {0}, high[3] = {0};
     for (uint32_t v = 0; v < span->vertex_count; v++) {
         float position[3];
         export_position(view, span->first_vertex + v, position);

@@ -103,6 +103,13 @@ static bool print_unknown(FILE *out, struct store_txn *txn, struct error *err)
     return true;
 }
 
+/* "  anchorage query -s STORE --containers   what it shows". */
+static void print_hint(FILE *out, const char *command, const char *store, const char *options,
+                       const char *shows)
+{
+    fprintf(out, "  anchorage %s -s %s%-*s  %s\n", command, store, 32 - (int)strlen(command), options, shows);
+}
+
 bool summary_print(FILE *out, const struct view_summary *summary, struct store *store, struct store_txn *txn,
                    const char *store_path, struct error *err)
 {
@@ -119,16 +126,18 @@ bool summary_print(FILE *out, const struct view_summary *summary, struct store *
     if (!print_unknown(out, txn, err))
         return false;
     text_visible(store_path, path, sizeof path);
-    fprintf(out, "\nNext:\n");
+    bool broken =
+        summary->containers_by_status[CONTAINER_DAMAGED] + summary->containers_by_status[CONTAINER_SKIPPED];
+    fputs("\nNext\n", out);
     if (total)
-        fprintf(out, "  anchorage query -s %s                      every resource\n", path);
+        print_hint(out, "query", path, "", "every resource");
     if (summary->resources_by_status[RESOURCE_DECLINED])
-        fprintf(out, "  anchorage query -s %s --status declined    what was declined, and why\n", path);
-    if (summary->containers_by_status[CONTAINER_DAMAGED] + summary->containers_by_status[CONTAINER_SKIPPED])
-        fprintf(out,
-                "  anchorage query -s %s --containers         damaged and skipped containers among all\n",
-                path);
+        print_hint(out, "query", path, " --status declined", "what was declined, and why");
+    if (broken)
+        print_hint(out, "query", path, " --containers", "damaged and skipped containers among all");
     if (total)
-        fprintf(out, "  anchorage export -s %s --container '*' -o meshes/   everything as GLB\n", path);
+        print_hint(out, "query", path, " --findings", "what does not fit together, and what is unclaimed");
+    if (total)
+        print_hint(out, "export", path, " --name '*' -o meshes/", "everything as GLB");
     return true;
 }
