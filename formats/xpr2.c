@@ -26,7 +26,7 @@
 #define LEGACY_BASE  0x10u
 #define NAME_LIMIT   256u /* bytes with the NUL; bounds what a directory of a million entries copies */
 #define TAGS_MAX     256u /* distinct tags that are counted by name */
-#define ENTRIES_MAX  ((uint32_t)1 << 16) /* that are read: hundreds are usual */
+#define ENTRIES_MAX  ((uint32_t)1 << 15) /* that are read: hundreds are usual */
 /* Descriptor bytes that are read, per byte of the file: entries may share a descriptor, but a thousand that
  * share a megabyte are an attack. */
 #define DESCRIPTOR_WORK 4u

@@ -20,6 +20,9 @@
 #define COUNT_MOST 100000
 
 /* An archive that is open. */
+/* An end record, and the longest comment that may follow it. */
+#define ZIP_TAIL (22 + 65535)
+
 struct level {
     struct level *outer;
     unsigned depth; /* archives around it */
@@ -537,10 +540,44 @@ static void recognise(struct extracted *item)
         item->format = FORMAT_ARCHIVE;
 }
 
-/* Finds the member of that address in the innermost archive and holds it whole. */
-static bool find_member(struct level *level, const char *segment, size_t length, struct extracted *item,
-                        struct error *err)
+/* Whether a zip's end has a directory. Without one it is read as a stream, whose announced sizes lead from
+ * member to member: there a member that is skipped and one that is read may be followed by different ones. */
+static bool has_directory(struct feed *feed)
 {
+    static const char end_of_directory[] = {'P', 'K', 5, 6};
+    uint64_t size = feed_size(feed), most = ZIP_TAIL;
+    size_t tail = (size_t)(size < most ? size : most);
+    uint8_t *bytes = malloc(tail + 1);
+    ssize_t n = bytes ? feed_peek(feed, size - tail, bytes, tail) : -1;
+    bool found = n > 0 && memmem(bytes, (size_t)n, end_of_directory, sizeof end_of_directory) != NULL;
+    free(bytes);
+    return found;
+}
+
+/* Reads as much of a member nobody asked for as a walk would, so that what follows is what a walk finds. */
+static bool pass_by(struct extractor *extractor, struct member *member)
+{
+    struct unpacker *unpacker = extractor->level->unpacker;
+    enum unpack_result result = unpack_head(unpacker, member);
+    if (result != UNPACK_OK)
+        return result != UNPACK_NOMEM;
+    bool ambiguous;
+    struct signature signature = signature_of(member->head, member->head_size);
+    if (probe(member->head, member->head_size, member->base, &ambiguous) == FORMAT_UNKNOWN &&
+        !is_worth_opening(extractor, member, signature))
+        return unpack_measure(unpacker, member) != UNPACK_NOMEM;
+    uint8_t *data = NULL;
+    size_t size;
+    result = unpack_hold(unpacker, member, &data, &size);
+    free(data);
+    return result != UNPACK_NOMEM;
+}
+
+/* Finds the member of that address in the innermost archive and holds it whole. */
+static bool find_member(struct extractor *extractor, bool streamed, const char *segment, size_t length,
+                        struct extracted *item, struct error *err)
+{
+    struct level *level = extractor->level;
     struct member member = {.name = NULL};
     size_t size;
     char *plain = address_unescape(segment, length, &size);
@@ -548,11 +585,14 @@ static bool find_member(struct level *level, const char *segment, size_t length,
     free(plain);
     if (!wanted)
         return error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory");
-    enum unpack_result result;
-    do
-        result = unpack_next(level->unpacker, &member);
-    while (result > UNPACK_END && strcmp(member.name, wanted) != 0);
+    enum unpack_result result = unpack_next(level->unpacker, &member);
+    while (result > UNPACK_END && strcmp(member.name, wanted) != 0) {
+        bool passed = !streamed || result == UNPACK_FAILED || pass_by(extractor, &member);
+        result = passed ? unpack_next(level->unpacker, &member) : UNPACK_NOMEM;
+    }
     free(wanted);
+    if (result == UNPACK_NOMEM)
+        return error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory");
     if (result == UNPACK_END) {
         const struct failure *failure = unpack_failure(level->unpacker);
         return error_set(err, ERROR_IO, ERROR_NO_OFFSET, "%s: no member %.*s%s%s", level->path, (int)length,
@@ -581,6 +621,7 @@ static bool descend(struct extractor *extractor, struct feed *feed, const char *
     while (*rest) {
         ssize_t n = feed_peek(feed, 0, extractor->head, SIGNATURE_HEAD);
         struct signature signature = signature_of(extractor->head, n > 0 ? (size_t)n : 0);
+        bool streamed = signature.kind == SIGNATURE_ZIP && !has_directory(feed);
         if (!signature.kind)
             feed_close(feed);
         enum outcome opened =
@@ -591,7 +632,7 @@ static bool descend(struct extractor *extractor, struct feed *feed, const char *
             return fail_address(err, ERROR_IO, item->path, "not an archive");
         extracted_free(item);
         size_t length = strcspn(rest + 1, "!");
-        bool found = find_member(extractor->level, rest + 1, length, item, err);
+        bool found = find_member(extractor, streamed, rest + 1, length, item, err);
         rest += 1 + length;
         level_pop(extractor);
         if (!found)
