@@ -488,10 +488,13 @@ bool anchor_index_find(struct anchor_index *index, struct anchor_counts counts,
             break;
         if (run->length < need)
             continue;
-        if (class->bound > ANCHOR_SMALL)
-            search_blocks(&s, run);
-        else if (run->top >= s.floor)
+        if (class->bound > ANCHOR_SMALL) {
+            /* Most runs are other buffers' with fewer vertices: their greatest word tells without a look inside. */
+            if (run->top + 2 * WORDS_PER_BLOCK >= s.floor)
+                search_blocks(&s, run);
+        } else if (run->top >= s.floor) {
             search_words(&s, run->start, run->start + run->length);
+        }
     }
     index->steps -= granted - s.steps;
     return !s.ended && !s.given_up;
