@@ -4,6 +4,17 @@
 #include "cmd/cmd.h"
 #include "reports/text.h"
 
+/* One row, under its heading when it is the first of them. */
+static void print_row(FILE *out, const char **heading, const char *what, uint64_t number)
+{
+    char count[28];
+    if (!number)
+        return;
+    text_count(number, count);
+    fprintf(out, "%s  %-24s %9s\n", *heading, what, count);
+    *heading = "";
+}
+
 void resolution_print(FILE *out, const struct resolve_result *result)
 {
     const struct {
@@ -14,19 +25,12 @@ void resolution_print(FILE *out, const struct resolve_result *result)
         {"became ambiguous", result->ambiguous},    {"became declined", result->declined},
         {"pairs of mirrored twins", result->twins},
     };
-    char count[28];
-    fputs("Resolved\n", out);
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        text_count(rows[i].count, count);
-        if (rows[i].count)
-            fprintf(out, "  %-24s %9s\n", rows[i].what, count);
-    }
-    fputs("Findings\n", out);
-    for (int i = 1; i < FINDING_KIND_COUNT; i++) {
-        text_count(result->findings[i], count);
-        if (result->findings[i])
-            fprintf(out, "  %-24s %9s\n", finding_kind_word((enum finding_kind)i), count);
-    }
+    const char *heading = "Resolved\n";
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        print_row(out, &heading, rows[i].what, rows[i].count);
+    heading = "Findings\n";
+    for (int i = 1; i < FINDING_KIND_COUNT; i++)
+        print_row(out, &heading, finding_kind_word((enum finding_kind)i), result->findings[i]);
     if (!result->changed)
         fputs("Nothing changed: the store was resolved already\n", out);
 }
