@@ -489,7 +489,8 @@ bool anchor_index_find(struct anchor_index *index, struct anchor_counts counts,
         if (run->length < need)
             continue;
         if (class->bound > ANCHOR_SMALL) {
-            /* Most runs are other buffers' with fewer vertices: their greatest word tells without a look inside. */
+            /* Most runs are other buffers' with fewer vertices: their greatest word tells without a look
+             * inside. */
             if (run->top + 2 * WORDS_PER_BLOCK >= s.floor)
                 search_blocks(&s, run);
         } else if (run->top >= s.floor) {
