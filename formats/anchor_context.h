@@ -25,7 +25,8 @@ struct anchor_subject {
     bool only_near;          /* without locality something else, or nothing clear, would have been chosen */
     bool shared;             /* another resource has the chosen block too */
     bool shared_by_size;     /* and the stored size of one of those is the block's */
-    bool outgrown; /* its run of normals ends where a longer block of another resource, begun here, does */
+    bool *outgrown; /* [count]: the candidate's run of normals ends where a longer one of another resource
+                       does */
 };
 
 /* Learns from the sure subjects where the stored size is, and sets size_match and size_odds of every

@@ -18,6 +18,9 @@
 #define SCORE_MIN     3.0
 #define SCORE_PROVEN  12.0
 #define MARGIN_PROVEN 6.0
+/* What a run of normals that ends exactly where a longer block does counts against the shorter one: a chance
+ * of a few in 10^13, as the end of a run is one place in millions and the lists begin at the same word. */
+#define OUTGROWN 30.0
 /* Where only locality tells, the chosen place must be as near as this, and its rivals as far: strays exist.
  */
 #define LOCALITY_NEAR  1.0
@@ -178,11 +181,12 @@ static void set_choices(const struct locate *l, struct anchor_subject *subject, 
     for (uint32_t i = 0; i < subject->count; i++) {
         struct candidate *candidate = &subject->candidates[i];
         bool covered = !subject->sure && is_covered(l, &subject->item.choices[i]);
-        candidate->score = anchor_score(&candidate->evidence, covered ? l->places : l->free_places);
+        candidate->score = anchor_score(&candidate->evidence, covered ? l->places : l->free_places) -
+                           (subject->outgrown[i] ? OUTGROWN : 0);
         double without = locality ? 0 : (double)candidate->evidence.locality;
         subject->item.choices[i].score = candidate->score - without - SCORE_MIN;
         subject->item.choices[i].quality = anchor_quality(&candidate->evidence);
-        subject->item.choices[i].sound = anchor_makes_sense(&candidate->evidence);
+        subject->item.choices[i].sound = anchor_makes_sense(&candidate->evidence) && !subject->outgrown[i];
     }
 }
 
@@ -193,7 +197,8 @@ static bool take_candidates(struct locate *l, struct anchor_subject *subject)
     subject->count = subject->item.count = found->count;
     subject->candidates = arena_array(l->arena, found->count, sizeof *subject->candidates);
     subject->item.choices = arena_array(l->arena, found->count, sizeof *subject->item.choices);
-    if (!subject->candidates || !subject->item.choices)
+    subject->outgrown = arena_array(l->arena, found->count, sizeof *subject->outgrown);
+    if (!subject->candidates || !subject->item.choices || !subject->outgrown)
         return false;
     for (uint32_t i = 0; i < found->count; i++) {
         const struct anchor_spot *spot = &found->spots[i];
@@ -210,6 +215,59 @@ static bool take_candidates(struct locate *l, struct anchor_subject *subject)
     return number_contents(l, subject);
 }
 
+/* A block, and whose it may be. */
+struct owner {
+    uint64_t start, end;
+    struct anchor_subject *subject;
+};
+
+static int owner_order(const void *left, const void *right)
+{
+    const struct owner *a = left, *b = right;
+    if (a->start != b->start)
+        return a->start < b->start ? -1 : 1;
+    return a->end < b->end ? -1 : a->end > b->end;
+}
+
+/* Whether one of the sorted blocks begins where the choice does, and ends behind it. */
+static bool begins_longer(const struct owner *blocks, size_t count, const struct anchor_choice *choice)
+{
+    size_t low = 0, high = count; /* to the first that begins behind, or there and ends behind */
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        bool before = blocks[middle].start < choice->start ||
+                      (blocks[middle].start == choice->start && blocks[middle].end <= choice->end);
+        low = before ? middle + 1 : low;
+        high = before ? high : middle;
+    }
+    return low < count && blocks[low].start == choice->start;
+}
+
+/* Marks candidates whose run of normals goes on to the end of another resource's candidate that begins with
+ * them: the run's length is that one's vertex count, and a list that leaves its last vertices unused makes a
+ * shorter count look exact. */
+static bool mark_outgrown(struct locate *l)
+{
+    size_t count = 0, kept = 0;
+    for (size_t i = 0; i < l->count; i++)
+        count += l->subjects[i].count;
+    struct owner *whole = arena_array(l->arena, count, sizeof *whole);
+    if (!whole)
+        return false;
+    for (size_t i = 0; i < l->count; i++) {
+        struct anchor_subject *s = &l->subjects[i];
+        for (uint32_t k = 0; k < s->count; k++)
+            if (s->candidates[k].evidence.run_end > 0)
+                whole[kept++] = (struct owner){s->item.choices[k].start, s->item.choices[k].end, s};
+    }
+    qsort(whole, kept, sizeof *whole, owner_order);
+    for (size_t i = 0; i < l->count; i++)
+        for (uint32_t k = 0; k < l->subjects[i].count; k++)
+            if (l->subjects[i].candidates[k].evidence.run_end < 0)
+                l->subjects[i].outgrown[k] = begins_longer(whole, kept, &l->subjects[i].item.choices[k]);
+    return true;
+}
+
 static bool gather(struct locate *l)
 {
     struct anchor_gather state;
@@ -221,7 +279,7 @@ static bool gather(struct locate *l)
     for (size_t i = 0; i < l->count; i++)
         if (!take_candidates(l, &l->subjects[i]))
             return false;
-    return true;
+    return mark_outgrown(l);
 }
 
 /* ---- decision
@@ -309,20 +367,6 @@ static bool mark_only_near(struct locate *l)
     return true;
 }
 
-/* A chosen block, and whose it is. */
-struct owner {
-    uint64_t start, end;
-    struct anchor_subject *subject;
-};
-
-static int owner_order(const void *left, const void *right)
-{
-    const struct owner *a = left, *b = right;
-    if (a->start != b->start)
-        return a->start < b->start ? -1 : 1;
-    return a->end < b->end ? -1 : a->end > b->end;
-}
-
 /* Marks what several resources have. */
 static bool mark_shared(struct locate *l)
 {
@@ -352,43 +396,6 @@ static bool mark_shared(struct locate *l)
     return true;
 }
 
-/* Marks chosen blocks whose run of normals goes on to the end of another resource's candidate that begins
- * with them: the run's length is that one's vertex count, and a list that leaves its last vertices unused
- * makes a shorter count look exact. */
-static bool mark_outgrown(struct locate *l)
-{
-    size_t count = 0, kept = 0;
-    for (size_t i = 0; i < l->count; i++)
-        count += l->subjects[i].count;
-    struct owner *whole = arena_array(l->arena, count, sizeof *whole);
-    if (!whole)
-        return false;
-    for (size_t i = 0; i < l->count; i++) {
-        struct anchor_subject *s = &l->subjects[i];
-        for (uint32_t k = 0; k < s->count; k++)
-            if (s->candidates[k].evidence.run_end > 0)
-                whole[kept++] = (struct owner){s->item.choices[k].start, s->item.choices[k].end, s};
-    }
-    qsort(whole, kept, sizeof *whole, owner_order);
-    for (size_t i = 0; i < l->count; i++) {
-        struct anchor_subject *s = &l->subjects[i];
-        if (s->item.chosen < 0 || s->candidates[s->item.chosen].evidence.run_end >= 0)
-            continue;
-        const struct anchor_choice *chosen = &s->item.choices[s->item.chosen];
-        size_t low = 0,
-               high = kept; /* to the first that begins there or behind and ends behind the chosen one */
-        while (low < high) {
-            size_t middle = low + (high - low) / 2;
-            bool before = whole[middle].start < chosen->start ||
-                          (whole[middle].start == chosen->start && whole[middle].end <= chosen->end);
-            low = before ? middle + 1 : low;
-            high = before ? high : middle;
-        }
-        s->outgrown = low < kept && whole[low].start == chosen->start;
-    }
-    return true;
-}
-
 /* Marks what does not teach where neighbours lie. In a truncated file a block that only looks right may stand
  * in for one that was cut off, and so may those of its neighbours: there the stored size must agree. */
 static void mark_stand_ins(struct locate *l)
@@ -412,7 +419,7 @@ static bool decide(struct locate *l)
         if (!anchor_apply_locality(l->subjects, l->count, l->arena) || !assign_with(l, true))
             return false;
     }
-    return mark_only_near(l) && mark_shared(l) && mark_outgrown(l);
+    return mark_only_near(l) && mark_shared(l);
 }
 
 /* ---- outcomes
@@ -492,7 +499,7 @@ static bool is_doubtful(const struct locate *l, const struct anchor_subject *s)
     const struct anchor_evidence *e = &s->candidates[s->item.chosen].evidence;
     if (e->size_match > 0)
         return false;
-    if (s->outgrown)
+    if (s->outgrown[s->item.chosen])
         return true;
     if (l->in->truncated && !is_lone_model(l, s))
         return s->shared || (double)e->locality < LOCALITY_NEAR;
