@@ -174,6 +174,10 @@ static bool export_key(struct job *job, const struct resource_key *key, bool nam
         leave_out(job, view, named);
         return true;
     }
+    const struct resource *resource = &view->record->resource;
+    if (named && resource->status == RESOURCE_AMBIGUOUS)
+        warning("%s is ambiguous: its best place of %u is written, which may be the wrong one", view->address,
+                resource->candidate_count);
     const struct mesh *mesh = NULL;
     const struct hash *geometry =
         draws_canonical(job, view) ? &view->outcome->canonical.geometry : &view->record->geometry;
@@ -223,8 +227,45 @@ static bool export_filtered(struct job *job)
     return ok;
 }
 
+/* A geometry that is nobody's outcome: an alternative of something ambiguous, asked for by its hash. */
+static bool export_alternative(struct job *job, const struct hash *hash, const char *text)
+{
+    struct view_resource *view = arena_alloc(&job->arena, sizeof *view);
+    struct view_container *container = arena_alloc(&job->arena, sizeof *container);
+    struct resource_record *record = arena_alloc(&job->arena, sizeof *record);
+    struct buffer canonical = {0};
+    bool found = false;
+    if (!view || !container || !record)
+        return error_set(&job->err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory");
+    bool ok = store_get_geometry(job->txn, hash, &canonical, &found, &job->err) && found;
+    const struct mesh *mesh = ok ? mesh_read(canonical.data, canonical.size, &job->arena, &job->err) : NULL;
+    buffer_free(&canonical);
+    if (!mesh)
+        return false;
+    *container = (struct view_container){.path = "", .hash = *hash, .format = FORMAT_XPR2};
+    *record = (struct resource_record){.geometry = *hash};
+    record->resource.format = FORMAT_XBG7;
+    record->resource.status = RESOURCE_AMBIGUOUS;
+    record->resource.vertices = mesh->vertex_count;
+    record->resource.triangles = mesh->triangle_count;
+    record->resource.bounds = mesh_bounds(mesh);
+    *view = (struct view_resource){.container = container, .record = record, .name = text, .address = text};
+    return take(job, view, mesh);
+}
+
 static bool export_named(struct job *job, const char *text)
 {
+    struct hash hash;
+    size_t users = 0;
+    if (hash_parse(text, &hash)) {
+        struct resource_key *unused;
+        bool found = false;
+        if (!store_find_geometry(job->txn, &hash, &job->arena, &unused, &users, &job->err) ||
+            !store_has_geometry(job->txn, &hash, &found, &job->err))
+            return false;
+        if (found && !users)
+            return export_alternative(job, &hash, text);
+    }
     struct arena arena = {0}; /* the keys must outlive what export_key resets */
     struct resource_key *keys;
     size_t count;
@@ -309,6 +350,9 @@ static int parse_options(int argc, char **argv, struct job *job)
         return usage_error(&command, "there is no ADDRESS and no filter");
     if (job->physical && !job->store_path)
         return usage_error(&command, "--physical: twins are known in a store only; -s STORE is missing");
+    /* What may be the wrong place is written only when it is asked for. */
+    if (job->filtered && !job->filter.statuses)
+        job->filter.statuses = ~(UINT32_C(1) << RESOURCE_AMBIGUOUS);
     if (job->filtered && !job->store_path)
         return usage_error(&command, "filters select from a store; -s STORE is missing");
     return EXIT_DONE;

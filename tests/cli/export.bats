@@ -76,5 +76,17 @@ setup() { store=$BATS_FILE_TMPDIR/store; }
         [[ ${file##*/} =~ ^[A-Za-z0-9_-][A-Za-z0-9._-]*\.glb$ ]]
     done
     [ "$(ls "$BATS_FILE_TMPDIR/glb" | wc -l)" -eq \
-      "$(anchorage query -s "$store" --json | jq -s 'map(select(.geometry)) | length')" ]
+      "$(anchorage query -s "$store" --json | jq -s 'map(select(.geometry and .status != "ambiguous")) | length')" ]
+}
+
+@test "what is ambiguous is written only on request, with a warning; its alternatives by their hashes" {
+    anchorage query -s "$store" --json --status ambiguous --format xbg7 >"$BATS_TEST_TMPDIR/open"
+    address=$(jq -r 'select(.alternatives | length > 0) | .container + "#" + (.index | tostring)' "$BATS_TEST_TMPDIR/open" | head -n 1)
+    run -0 --separate-stderr anchorage export -s "$store" "$address" -o "$BATS_TEST_TMPDIR/best.glb"
+    [[ $stderr == *"is ambiguous"* ]]
+    hash=$(jq -r --arg a "$address" 'select(.container + "#" + (.index | tostring) == $a) | .alternatives[0].geometry' "$BATS_TEST_TMPDIR/open")
+    run -0 anchorage export -s "$store" "$hash" -o "$BATS_TEST_TMPDIR/other.glb"
+    ! cmp -s "$BATS_TEST_TMPDIR/best.glb" "$BATS_TEST_TMPDIR/other.glb"
+    run -0 anchorage export -s "$store" --status ambiguous --format glb -o "$BATS_TEST_TMPDIR/many/"
+    [ "$(ls "$BATS_TEST_TMPDIR/many" | wc -l)" -ge "$(wc -l <"$BATS_TEST_TMPDIR/open")" ]
 }
