@@ -43,6 +43,7 @@ struct job {
     struct arena arena; /* what lives until the file is written */
     struct export_item *items;
     size_t count, room;
+    uint64_t open;             /* ambiguous resources that nobody asked for */
     uint64_t written, without; /* resources exported; resources that have no triangles to export */
     struct error err;
 };
@@ -158,6 +159,21 @@ static void leave_out(struct job *job, const struct view_resource *view, bool na
                 resource->format == FORMAT_BMF ? "a material library" : "a model");
 }
 
+/* What may lie in the wrong place is written only when it is asked for: by its own address, with a warning,
+ * or by
+ * --status. */
+static bool may_write(struct job *job, const struct view_resource *view, bool named)
+{
+    const struct resource *resource = &view->record->resource;
+    if (resource->status != RESOURCE_AMBIGUOUS || job->filter.statuses >> RESOURCE_AMBIGUOUS & 1)
+        return true;
+    if (named)
+        warning("%s is ambiguous: its best place of %u is written, which may be the wrong one", view->address,
+                resource->candidate_count);
+    job->open += !named;
+    return named;
+}
+
 /* ---- from a store
  * ------------------------------------------------------------------------------------------ */
 
@@ -174,10 +190,8 @@ static bool export_key(struct job *job, const struct resource_key *key, bool nam
         leave_out(job, view, named);
         return true;
     }
-    const struct resource *resource = &view->record->resource;
-    if (named && resource->status == RESOURCE_AMBIGUOUS)
-        warning("%s is ambiguous: its best place of %u is written, which may be the wrong one", view->address,
-                resource->candidate_count);
+    if (!may_write(job, view, named))
+        return true;
     const struct mesh *mesh = NULL;
     const struct hash *geometry =
         draws_canonical(job, view) ? &view->outcome->canonical.geometry : &view->record->geometry;
@@ -305,7 +319,7 @@ static bool export_from_file(struct job *job, const char *text, struct lookup_fi
         view.address = address;
         if (!resource->mesh)
             leave_out(job, &view, count == 1);
-        else if (!take(job, &view, resource->mesh))
+        else if (may_write(job, &view, count == 1) && !take(job, &view, resource->mesh))
             return false;
     }
     return true;
@@ -350,9 +364,6 @@ static int parse_options(int argc, char **argv, struct job *job)
         return usage_error(&command, "there is no ADDRESS and no filter");
     if (job->physical && !job->store_path)
         return usage_error(&command, "--physical: twins are known in a store only; -s STORE is missing");
-    /* What may be the wrong place is written only when it is asked for. */
-    if (job->filtered && !job->filter.statuses)
-        job->filter.statuses = ~(UINT32_C(1) << RESOURCE_AMBIGUOUS);
     if (job->filtered && !job->store_path)
         return usage_error(&command, "filters select from a store; -s STORE is missing");
     return EXIT_DONE;
@@ -391,7 +402,9 @@ static bool run_job(struct job *job, struct store *store, char **addresses, size
             return false;
     if (!job->written)
         return error_set(&job->err, ERROR_USAGE, ERROR_NO_OFFSET, "nothing to export: %s",
-                         job->without ? "what was selected has no geometry" : "nothing matches");
+                         job->open ? "what was selected is ambiguous; name one, or give --status ambiguous"
+                         : job->without ? "what was selected has no geometry"
+                                        : "nothing matches");
     return job->folder || write_file(job, job->output, job->items, job->count);
 }
 
@@ -422,6 +435,9 @@ int cmd_export(int argc, char **argv)
         failure(&job.err);
         return EXIT_FAILED;
     }
+    if (job.open)
+        warning("%llu ambiguous resource%s left out; name one, or give --status ambiguous",
+                (unsigned long long)job.open, job.open == 1 ? " was" : "s were");
     if (strcmp(job.output, "-") != 0 && isatty(STDERR_FILENO))
         fprintf(stderr, "%llu resource%s written to %s%s\n", (unsigned long long)job.written,
                 job.written == 1 ? "" : "s", job.output, job.without ? "; some had no geometry" : "");

@@ -6,7 +6,8 @@ load helper
 setup_file() {
     make_corpus
     make_store
-    anchorage export -s "$BATS_FILE_TMPDIR/store" --name '*' -o "$BATS_FILE_TMPDIR/glb/"
+    # What is ambiguous is exported, too: it must be as valid as the rest.
+    anchorage export -s "$BATS_FILE_TMPDIR/store" --status decoded,proven,assigned,ambiguous -o "$BATS_FILE_TMPDIR/glb/"
 }
 
 setup() { store=$BATS_FILE_TMPDIR/store; }
@@ -76,7 +77,7 @@ setup() { store=$BATS_FILE_TMPDIR/store; }
         [[ ${file##*/} =~ ^[A-Za-z0-9_-][A-Za-z0-9._-]*\.glb$ ]]
     done
     [ "$(ls "$BATS_FILE_TMPDIR/glb" | wc -l)" -eq \
-      "$(anchorage query -s "$store" --json | jq -s 'map(select(.geometry and .status != "ambiguous")) | length')" ]
+      "$(anchorage query -s "$store" --json | jq -s 'map(select(.geometry)) | length')" ]
 }
 
 @test "what is ambiguous is written only on request, with a warning; its alternatives by their hashes" {
@@ -84,6 +85,15 @@ setup() { store=$BATS_FILE_TMPDIR/store; }
     address=$(jq -r 'select(.alternatives | length > 0) | .container + "#" + (.index | tostring)' "$BATS_TEST_TMPDIR/open" | head -n 1)
     run -0 --separate-stderr anchorage export -s "$store" "$address" -o "$BATS_TEST_TMPDIR/best.glb"
     [[ $stderr == *"is ambiguous"* ]]
+    # Of a whole container, from a store or straight from its file, it is left out, and that is said.
+    container=${address%#*}
+    want=$(anchorage query -s "$store" --json --container "$container" | jq -s 'map(select(.geometry and .status != "ambiguous")) | length')
+    run -0 --separate-stderr anchorage export -s "$store" "$container" -o "$BATS_TEST_TMPDIR/stored/"
+    [[ $stderr == *"left out"* ]]
+    [ "$(ls "$BATS_TEST_TMPDIR/stored" | wc -l)" -eq "$want" ]
+    cd "$BATS_FILE_TMPDIR/corpus"
+    run -0 --separate-stderr anchorage export "$container" -o "$BATS_TEST_TMPDIR/straight/"
+    [[ $stderr == *"left out"* ]]
     hash=$(jq -r --arg a "$address" 'select(.container + "#" + (.index | tostring) == $a) | .alternatives[0].geometry' "$BATS_TEST_TMPDIR/open")
     run -0 anchorage export -s "$store" "$hash" -o "$BATS_TEST_TMPDIR/other.glb"
     ! cmp -s "$BATS_TEST_TMPDIR/best.glb" "$BATS_TEST_TMPDIR/other.glb"
