@@ -154,7 +154,6 @@ bool anchor_apply_sizes(struct anchor_subject *subjects, size_t count, struct ar
 /* ---- locality
  * ---------------------------------------------------------------------------------------------- */
 
-#define NEIGHBOURS   2 /* on each side */
 #define BINS         36
 #define LEARN_MIN    16u
 #define LOCALITY_MAX 2.5
@@ -166,18 +165,15 @@ static int64_t anchor_of(const struct anchor_subject *s)
     return s->sure && !s->stand_in ? (int64_t)s->candidates[s->item.chosen].buffers[0].index_offset : -1;
 }
 
-/* Distances from `place` to the nearest and the second nearest sure neighbour; how many there are of the
- * two.
- */
-static unsigned nearest(const int64_t *anchors, size_t count, size_t subject, int64_t place, int64_t out[2])
+unsigned anchor_nearest(const int64_t *anchors, size_t count, size_t subject, int64_t place, uint64_t out[2])
 {
     unsigned found = 0;
-    out[0] = out[1] = INT64_MAX;
-    for (int step = -NEIGHBOURS; step <= NEIGHBOURS; step++) {
+    out[0] = out[1] = UINT64_MAX;
+    for (int step = -ANCHOR_NEIGHBOURS; step <= ANCHOR_NEIGHBOURS; step++) {
         int64_t other = (int64_t)subject + step;
         if (step == 0 || other < 0 || other >= (int64_t)count || anchors[other] < 0)
             continue;
-        int64_t distance = llabs(anchors[other] - place);
+        uint64_t distance = (uint64_t)llabs(anchors[other] - place);
         found++;
         if (distance < out[0]) {
             out[1] = out[0];
@@ -189,7 +185,7 @@ static unsigned nearest(const int64_t *anchors, size_t count, size_t subject, in
     return found < 2 ? found : 2;
 }
 
-static unsigned bin_of(int64_t distance)
+static unsigned bin_of(uint64_t distance)
 {
     unsigned bin = 0;
     while (distance > 0 && bin < BINS - 1) {
@@ -209,10 +205,10 @@ static void count_distances(struct distances *d, const int64_t *anchors, size_t 
 {
     uint32_t seed = 12345;
     for (size_t i = 0; i < count; i++) {
-        int64_t out[2];
+        uint64_t out[2];
         if (anchors[i] < 0)
             continue;
-        unsigned n = nearest(anchors, count, i, anchors[i], out);
+        unsigned n = anchor_nearest(anchors, count, i, anchors[i], out);
         for (unsigned k = 0; k < n; k++) {
             d->right[k][bin_of(out[k])]++;
             d->rights[k]++;
@@ -222,7 +218,7 @@ static void count_distances(struct distances *d, const int64_t *anchors, size_t 
             size_t other = (size_t)((uint64_t)seed * count >> 32);
             if (anchors[other] < 0 || other == i)
                 continue;
-            n = nearest(anchors, count, i, anchors[other], out);
+            n = anchor_nearest(anchors, count, i, anchors[other], out);
             for (unsigned k = 0; k < n; k++) {
                 d->chance[k][bin_of(out[k])]++;
                 d->chances[k]++;
@@ -262,7 +258,7 @@ static struct zones learn_zones(const struct distances *d, unsigned k)
     return best;
 }
 
-static double odds(const struct zones *zones, int64_t distance)
+static double odds(const struct zones *zones, uint64_t distance)
 {
     unsigned bin = bin_of(distance);
     return bin < zones->near ? zones->near_odds : bin >= zones->far ? zones->far_odds : 0;
@@ -281,8 +277,8 @@ bool anchor_apply_locality(struct anchor_subject *subjects, size_t count, struct
     for (size_t i = 0; i < count; i++) {
         for (uint32_t c = 0; c < subjects[i].count; c++) {
             struct candidate *candidate = &subjects[i].candidates[c];
-            int64_t out[2];
-            unsigned n = nearest(anchors, count, i, (int64_t)candidate->buffers[0].index_offset, out);
+            uint64_t out[2];
+            unsigned n = anchor_nearest(anchors, count, i, (int64_t)candidate->buffers[0].index_offset, out);
             double sum = 0;
             for (unsigned k = 0; k < n && d->rights[0] >= LEARN_MIN; k++)
                 sum += odds(&zones[k], out[k]) / (k + 1);

@@ -38,4 +38,11 @@ bool anchor_apply_sizes(struct anchor_subject *subjects, size_t count, struct ar
  * runs out. */
 bool anchor_apply_locality(struct anchor_subject *subjects, size_t count, struct arena *arena);
 
+/* Descriptor neighbours on each side that locality looks at. */
+#define ANCHOR_NEIGHBOURS 2
+/* Distances in bytes from `place` to the nearest and the second nearest of the sure anchors of a subject's
+ * neighbours in the directory, into out[0] and out[1]; how many of the two there are. anchors[count]: a
+ * block's offset, below 0 where none is sure. The global passes measure nearness by it, too. */
+unsigned anchor_nearest(const int64_t *anchors, size_t count, size_t subject, int64_t place, uint64_t out[2]);
+
 #endif

@@ -4,30 +4,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define NEIGHBOURS 2  /* on each side */
-#define STRANGERS  16 /* places of others that each anchor is compared with */
+#include "formats/anchor_context.h"
 
-/* Distances from a place to the nearest and the second nearest sure neighbour; how many of the two there are.
- */
-static unsigned nearest(const int64_t *anchors, size_t count, size_t number, int64_t place, uint64_t out[2])
-{
-    unsigned found = 0;
-    out[0] = out[1] = UINT64_MAX;
-    for (int step = -NEIGHBOURS; step <= NEIGHBOURS; step++) {
-        int64_t other = (int64_t)number + step;
-        if (step == 0 || other < 0 || other >= (int64_t)count || anchors[other] < 0)
-            continue;
-        uint64_t distance = (uint64_t)llabs(anchors[other] - place);
-        found++;
-        if (distance < out[0]) {
-            out[1] = out[0];
-            out[0] = distance;
-        } else if (distance < out[1]) {
-            out[1] = distance;
-        }
-    }
-    return found < 2 ? found : 2;
-}
+#define STRANGERS 16 /* places of others that each anchor is compared with */
 
 /* Distances by kind: k 0 to the nearest, 1 to the second nearest. */
 struct sample {
@@ -49,12 +28,12 @@ static void collect(const int64_t *anchors, size_t count, struct sample *right, 
         uint64_t distances[2];
         if (anchors[i] < 0)
             continue;
-        add(right, nearest(anchors, count, i, anchors[i], distances), distances);
+        add(right, anchor_nearest(anchors, count, i, anchors[i], distances), distances);
         for (size_t n = 1; n <= STRANGERS; n++) {
             size_t other = (i + n * count / (STRANGERS + 1)) % count;
             size_t apart = other > i ? other - i : i - other;
-            if (anchors[other] >= 0 && apart > NEIGHBOURS)
-                add(chance, nearest(anchors, count, i, anchors[other], distances), distances);
+            if (anchors[other] >= 0 && apart > ANCHOR_NEIGHBOURS)
+                add(chance, anchor_nearest(anchors, count, i, anchors[other], distances), distances);
         }
     }
 }
@@ -134,7 +113,7 @@ double nearness_odds(const struct nearness *nearness, const int64_t *anchors, si
                      int64_t place)
 {
     uint64_t distances[2];
-    unsigned found = nearest(anchors, count, number, place, distances);
+    unsigned found = anchor_nearest(anchors, count, number, place, distances);
     double sum = 0;
     for (unsigned k = 0; k < found; k++) {
         double odds = distances[k] <= nearness->near[k] ? nearness->near_odds[k]

@@ -45,6 +45,11 @@ static bool problem_of(struct check *check, const MDB_val *key, const struct err
     return true;
 }
 
+static bool key_is(const MDB_val *key, const struct hash *hash)
+{
+    return key->mv_size == HASH_SIZE && memcmp(key->mv_data, hash->bytes, HASH_SIZE) == 0;
+}
+
 /* Whether a set has a reference; that it has not is a problem of the key. False only for an error. */
 static bool want_reference(struct check *check, const MDB_val *key, enum store_db set,
                            const struct hash *set_key, struct error *err)
@@ -66,7 +71,7 @@ static bool check_source(struct check *check, const MDB_val *key, const struct v
     if (!source_read(value->bytes, value->size, &check->arena, &record, &fault))
         return problem_of(check, key, &fault, err);
     struct hash path_hash = hash_text(record.path);
-    if (key->mv_size != HASH_SIZE || memcmp(key->mv_data, path_hash.bytes, HASH_SIZE) != 0) {
+    if (!key_is(key, &path_hash)) {
         problem(check, key, "the key is not the hash of '%.120s'", record.path);
         return true;
     }
@@ -183,7 +188,7 @@ static bool check_geometry(struct check *check, const MDB_val *key, const struct
     if (!codec_decode(value->bytes, value->size, &check->bytes, &fault))
         return problem_of(check, key, &fault, err);
     struct hash hash = hash_bytes(check->bytes.data, check->bytes.size);
-    if (key->mv_size != HASH_SIZE || memcmp(key->mv_data, hash.bytes, HASH_SIZE) != 0)
+    if (!key_is(key, &hash))
         problem(check, key, "the key is not the hash of its %zu bytes", check->bytes.size);
     return true;
 }
@@ -272,7 +277,7 @@ static bool check_finding(struct check *check, const MDB_val *key, const struct 
     if (!finding_read(value->bytes, value->size, &check->arena, &record, &fault))
         return problem_of(check, key, &fault, err);
     struct hash hash = finding_key(&record);
-    if (key->mv_size != HASH_SIZE || memcmp(key->mv_data, hash.bytes, HASH_SIZE) != 0)
+    if (!key_is(key, &hash))
         problem(check, key, "the key is not that of finding '%.100s'", record.subject);
     return true;
 }
@@ -285,7 +290,7 @@ static bool check_capture(struct check *check, const MDB_val *key, const struct 
     if (!capture_read(value->bytes, value->size, &check->arena, &record, &fault))
         return problem_of(check, key, &fault, err);
     struct hash hash = capture_key(&record);
-    if (key->mv_size != HASH_SIZE || memcmp(key->mv_data, hash.bytes, HASH_SIZE) != 0)
+    if (!key_is(key, &hash))
         problem(check, key, "the key is not that of the capture of '%.100s'", record.resource);
     return true;
 }
