@@ -138,6 +138,6 @@ bool summary_print(FILE *out, const struct view_summary *summary, struct store *
     if (total)
         print_hint(out, "query", path, " --findings", "what does not fit together, and what is unclaimed");
     if (total)
-        print_hint(out, "export", path, " --name '*' -o meshes/", "everything as GLB");
+        print_hint(out, "export", path, " --name '*' -o meshes/", "all that is not in doubt, as GLB");
     return true;
 }
