@@ -1,5 +1,4 @@
 /* options.c - option parsing and messages shared by the subcommands. See cmd.h. */
-#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -113,15 +112,7 @@ int failure(const struct error *err)
 
 bool parse_number(const char *text, uint64_t low, uint64_t high, uint64_t *value)
 {
-    if (!isdigit((unsigned char)text[0]))
-        return false;
-    char *end;
-    errno = 0;
-    unsigned long long number = strtoull(text, &end, 10);
-    if (errno || *end || number < low || number > high)
-        return false;
-    *value = number;
-    return true;
+    return text_number(text, low, high, value);
 }
 
 bool flush_output(void)

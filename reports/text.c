@@ -1,6 +1,8 @@
 /* text.c - see text.h */
 #include "reports/text.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,6 +105,19 @@ void text_duration(double seconds, char out[static 16])
         snprintf(out, 16, "%d:%02d", (int)(seconds / 60), (int)seconds % 60);
     else
         snprintf(out, 16, "%d:%02d:%02d", (int)(seconds / 3600), (int)seconds / 60 % 60, (int)seconds % 60);
+}
+
+bool text_number(const char *text, uint64_t low, uint64_t high, uint64_t *value)
+{
+    if (!isdigit((unsigned char)text[0]))
+        return false;
+    char *end;
+    errno = 0;
+    unsigned long long number = strtoull(text, &end, 10);
+    if (errno || *end || number < low || number > high)
+        return false;
+    *value = number;
+    return true;
 }
 
 bool text_colour(FILE *out)

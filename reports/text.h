@@ -21,6 +21,9 @@ void text_count(uint64_t count, char out[static 28]);
 /* "1:02:03", "4:05", "0.8 s". */
 void text_duration(double seconds, char out[static 16]);
 
+/* Reads a whole decimal number within low..high; false otherwise. */
+bool text_number(const char *text, uint64_t low, uint64_t high, uint64_t *value);
+
 /* Whether output to the stream may be coloured: a terminal, NO_COLOR not set, TERM not "dumb". */
 bool text_colour(FILE *out);
 

@@ -180,7 +180,7 @@ struct resource_walk {
     struct error *err;
 };
 
-static bool passes(const struct view_filter *filter, const struct resource *resource, const char *name)
+bool view_passes(const struct view_filter *filter, const struct resource *resource, const char *name)
 {
     return (!filter->statuses || filter->statuses >> resource->status & 1) &&
            (!filter->reasons ||
@@ -218,7 +218,7 @@ static bool walk_resource(const struct resource_key *key, const struct resource_
         return !(walk->stopped = true);
     }
     view.outcome = &outcome;
-    if (!passes(walk->filter, &whole.resource, view.name))
+    if (!view_passes(walk->filter, &whole.resource, view.name))
         return true;
     if (whole.resource.status == RESOURCE_AMBIGUOUS &&
         !store_get_candidates(walk->txn, &key->container, &walk->arena, &whole, walk->err))

@@ -48,6 +48,9 @@ struct view_filter {
     uint64_t limit;                        /* at most that many; 0: all */
 };
 
+/* Whether a resource passes, its container's path aside. */
+bool view_passes(const struct view_filter *filter, const struct resource *resource, const char *name);
+
 /* Walks containers in byte order of their paths; the callback returns false to stop. False only for an error.
  */
 bool view_containers(struct store_txn *txn, bool (*each)(const struct view_container *container, void *ctx),
