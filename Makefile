@@ -21,11 +21,13 @@ TEST_SUPPORT  := $(wildcard tests/support/*.c)
 TEST_SOURCES  := $(wildcard tests/test_*.c tests/*/test_*.c)
 FUZZ_SOURCES  := $(wildcard tests/fuzz/fuzz_*.c)
 HEADERS       := $(wildcard formats/*.h store/*.h pipeline/*.h reports/*.h bench/*.h bench/corpus/*.h cmd/*.h tests/support/*.h)
-ALL_C         := $(LIB_SOURCES) $(CMD_SOURCES) $(TEST_SUPPORT) $(TEST_SOURCES) $(FUZZ_SOURCES)
+HOSTILE_SOURCES := $(wildcard tests/hostile/*.c)
+ALL_C         := $(LIB_SOURCES) $(CMD_SOURCES) $(TEST_SUPPORT) $(TEST_SOURCES) $(FUZZ_SOURCES) $(HOSTILE_SOURCES)
 
 objects = $(patsubst %.c,$(BUILD)/%.o,$(1))
 LIBRARY := $(BUILD)/libanchorage.a
 PROGRAM := $(BUILD)/anchorage
+HOSTILE := $(BUILD)/tests/hostile/faults.so $(BUILD)/tests/hostile/replay
 TESTS   := $(patsubst tests/%.c,$(BUILD)/tests/%,$(TEST_SOURCES))
 FUZZERS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(FUZZ_SOURCES))
 
@@ -46,12 +48,15 @@ CFLAGS_release  := -O3 -g -fno-math-errno
 CFLAGS_debug    := -O0 -g3
 CFLAGS_sanitize := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 CFLAGS_coverage := -O0 -g --coverage
+CFLAGS_tsan     := -O1 -g -fsanitize=thread
 CFLAGS_fuzz     := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
 LDFLAGS_sanitize := -fsanitize=address,undefined
 LDFLAGS_coverage := --coverage
+LDFLAGS_tsan := -fsanitize=thread
 LDFLAGS_fuzz     := -fsanitize=address,undefined
-ifeq ($(config),fuzz)
+ifneq ($(filter fuzz tsan,$(config)),)
   CC := clang-14
+  CFLAGS_$(config) += -Wno-unknown-warning-option -Wno-unknown-pragmas
 endif
 ALL_CFLAGS  = -std=gnu17 -ffp-contract=off $(WARNINGS) $(CFLAGS_$(config)) $(CFLAGS)
 ALL_LDFLAGS = $(LDFLAGS_$(config)) $(LDFLAGS)
@@ -70,7 +75,7 @@ endif
 # ---- building ----------------------------------------------------------------------------------------------
 
 .PHONY: all
-all: $(PROGRAM) $(TESTS) $(FUZZERS)
+all: $(PROGRAM) $(TESTS) $(FUZZERS) $(HOSTILE)
 
 .PHONY: program
 program: $(PROGRAM)
@@ -146,6 +151,35 @@ check-full: test-deps
 	$(MAKE) -j$(JOBS) config=release all
 	ANCHORAGE_SCALE=1 ANCHORAGE_SEEDS="1 2 3" tests/run --release build/release --only located --only resolve
 
+# ---- faults, kills, threads -------------------------------------------------------------------------------
+# The promises of SECURITY.md at full length; `make check` has a short form of each (tests/run).
+
+TSAN_PACKAGES := clang-14 libclang-rt-14-dev libomp-14-dev
+
+.PHONY: check-hostile
+check-hostile: test-deps
+	@.ci/install-packages $(TSAN_PACKAGES)
+	$(MAKE) -j$(JOBS) config=release all
+	$(MAKE) -j$(JOBS) config=tsan program build/tsan/tests/hostile/race
+	tests/hostile/run_hostile.sh build/release build/tsan
+
+# Preloaded into the program, so never instrumented.
+$(BUILD)/tests/hostile/faults.so: tests/hostile/faults.c Makefile | packages-present
+	@mkdir -p $(@D)
+	$(say) LD $@
+	$(Q)$(CC) -std=gnu17 $(CPPFLAGS) $(WARNINGS) -O1 -shared -fPIC -o $@ $<
+
+$(BUILD)/tests/hostile/replay: tests/hostile/replay.c Makefile
+	@mkdir -p $(@D)
+	$(say) LD $@
+	$(Q)$(CC) -std=gnu17 -D_GNU_SOURCE $(WARNINGS) -O1 -o $@ $<
+
+# The race in it must be seen, so nothing may optimise it away.
+$(BUILD)/tests/hostile/race: tests/hostile/race.c Makefile
+	@mkdir -p $(@D)
+	$(say) LD $@
+	$(Q)$(CC) $(ALL_LDFLAGS) -fsanitize=thread -fopenmp -g -O0 -o $@ $<
+
 # ---- the demonstration -------------------------------------------------------------------------------------
 
 DEMO := build/demo
@@ -194,6 +228,7 @@ help:
 	@echo "make check       install what tests need, build, run every test (release and sanitizers)"
 	@echo "make quick       the fast tests, under a minute"
 	@echo "make check-full  location and global passes at disc scale, three seeds"
+	@echo "make check-hostile  faults, power cuts, kills and threads at full length"
 	@echo "make fuzz        every harness for FUZZ_S seconds"
 	@echo "make             build $(PROGRAM)"
 	@echo "make bench       measure, beside the machine's limit"
@@ -213,7 +248,6 @@ ALL_C   += $(FUZZ_SUPPORT) tests/fuzz/standalone.c
 ifeq ($(config),fuzz)
   FUZZ_DRIVER := -fsanitize=fuzzer
   OPENMP      := # clang's runtime of it is a package of its own, and harnesses have one thread
-  CFLAGS_fuzz += -Wno-unknown-warning-option -Wno-unknown-pragmas
 else
   FUZZ_DRIVER := $(BUILD)/tests/fuzz/standalone.o
 endif
