@@ -9,6 +9,7 @@
 #include "cmd/filter.h"
 #include "pipeline/lookup.h"
 #include "reports/export.h"
+#include "reports/geometry.h"
 #include "reports/text.h"
 #include "reports/view.h"
 
@@ -180,7 +181,6 @@ static bool may_write(struct job *job, const struct view_resource *view, bool na
 static bool export_key(struct job *job, const struct resource_key *key, bool named)
 {
     struct view_resource *view = arena_alloc(&job->arena, sizeof *view);
-    struct buffer canonical = {0};
     bool found = false;
     if (!view)
         return error_set(&job->err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory");
@@ -195,14 +195,11 @@ static bool export_key(struct job *job, const struct resource_key *key, bool nam
     const struct mesh *mesh = NULL;
     const struct hash *geometry =
         draws_canonical(job, view) ? &view->outcome->canonical.geometry : &view->record->geometry;
-    bool ok = store_get_geometry(job->txn, geometry, &canonical, &found, &job->err);
-    if (ok && !found)
+    bool ok = geometry_load(job->txn, geometry, &job->arena, &mesh, &job->err);
+    if (ok && !mesh)
         ok = error_set(&job->err, ERROR_STORE, ERROR_NO_OFFSET,
                        "the geometry of %s is missing; run `anchorage check`", view->address);
-    if (ok)
-        mesh = mesh_read(canonical.data, canonical.size, &job->arena, &job->err);
-    buffer_free(&canonical);
-    ok = mesh && take(job, view, mesh);
+    ok = ok && take(job, view, mesh);
     if (job->folder)
         arena_reset(&job->arena);
     return ok;
@@ -244,26 +241,12 @@ static bool export_filtered(struct job *job)
 /* A geometry that is nobody's outcome: an alternative of something ambiguous, asked for by its hash. */
 static bool export_alternative(struct job *job, const struct hash *hash, const char *text)
 {
-    struct view_resource *view = arena_alloc(&job->arena, sizeof *view);
-    struct view_container *container = arena_alloc(&job->arena, sizeof *container);
-    struct resource_record *record = arena_alloc(&job->arena, sizeof *record);
-    struct buffer canonical = {0};
-    bool found = false;
-    if (!view || !container || !record)
-        return error_set(&job->err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory");
-    bool ok = store_get_geometry(job->txn, hash, &canonical, &found, &job->err) && found;
-    const struct mesh *mesh = ok ? mesh_read(canonical.data, canonical.size, &job->arena, &job->err) : NULL;
-    buffer_free(&canonical);
-    if (!mesh)
+    const struct mesh *mesh;
+    if (!geometry_load(job->txn, hash, &job->arena, &mesh, &job->err))
         return false;
-    *container = (struct view_container){.path = "", .hash = *hash, .format = FORMAT_XPR2};
-    *record = (struct resource_record){.geometry = *hash};
-    record->resource.format = FORMAT_XBG7;
-    record->resource.status = RESOURCE_AMBIGUOUS;
-    record->resource.vertices = mesh->vertex_count;
-    record->resource.triangles = mesh->triangle_count;
-    record->resource.bounds = mesh_bounds(mesh);
-    *view = (struct view_resource){.container = container, .record = record, .name = text, .address = text};
+    struct view_resource *view = mesh ? geometry_as_resource(hash, mesh, text, &job->arena) : NULL;
+    if (!view)
+        return error_set(&job->err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory");
     return take(job, view, mesh);
 }
 

@@ -189,14 +189,7 @@ static bool print_coverage(const struct view_container *view, void *ctx)
     const struct container *container = &record.container;
     struct coverage_sums sums = coverage_sum(container->coverage, container->coverage_count);
     if (ok && query->json) {
-        char hash[HASH_HEX];
-        hash_format(&view->hash, hash);
-        query->failed = !json_print(
-            json_pack("{s:o, s:s, s:I, s:I, s:o, s:o}", "container", json_of_bytes(view->path),
-                      "container_hash", hash, "data_offset", (json_int_t)container->data_offset, "data_size",
-                      (json_int_t)container->data_size, "bytes", coverage_sums_json(&sums), "runs",
-                      coverage_runs_json(container->coverage, container->coverage_count)),
-            stdout);
+        query->failed = !json_print(json_of_coverage(view, container), stdout);
     } else if (ok) {
         table_cellf(query->table, 0, "%llu", (unsigned long long)sums.total);
         for (size_t i = 0; i < sizeof order / sizeof *order; i++)

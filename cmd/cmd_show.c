@@ -5,6 +5,7 @@
 #include "pipeline/lookup.h"
 #include "reports/explain.h"
 #include "reports/finding.h"
+#include "reports/shown.h"
 #include "reports/text.h"
 #include "reports/view.h"
 
@@ -29,42 +30,20 @@ static const struct command command = {
 
 #define SHOW_MOST 20
 
-/* Addresses of other resources: those with the same geometry, or the same name. */
-static bool addresses_of(struct store_txn *txn, const struct resource_key *keys, size_t count,
-                         const struct resource_key *except, struct arena *arena, json_t *list,
-                         struct error *err)
+static void print_list(const char *label, const struct shown_list *list)
 {
-    for (size_t i = 0; i < count; i++) {
-        struct view_resource view;
-        bool found = false;
-        if (keys[i].index == except->index && hash_equal(&keys[i].container, &except->container))
-            continue;
-        if (!view_resource(txn, &keys[i], arena, &view, &found, err))
-            return false;
-        if (found)
-            json_array_append_new(list, json_of_bytes(view.address));
-    }
-    return true;
-}
-
-static void print_list(const char *label, const json_t *list)
-{
-    size_t count = json_array_size(list), i;
-    json_t *item;
-    json_array_foreach(list, i, item)
-    {
-        char safe[1024];
-        if (i == SHOW_MOST) {
-            printf("  %-13s ... and %zu more\n", "", count - i);
-            break;
-        }
-        text_visible(json_string_value(item), safe, sizeof safe);
+    char safe[1024];
+    for (size_t i = 0; i < list->count; i++) {
+        text_visible(list->addresses[i], safe, sizeof safe);
         printf("  %-13s %s\n", i ? "" : label, safe);
     }
+    if (list->total > list->count)
+        printf("  %-13s ... and %zu more\n", "", list->total - list->count);
 }
 
-static void print_for_people(const struct view_resource *view, const json_t *shares, const json_t *same_name)
+static void print_for_people(const struct shown *shown)
 {
+    const struct view_resource *view = &shown->view;
     char hash[HASH_HEX], safe[2048];
     text_visible(view->address, safe, sizeof safe);
     printf("%s\n", safe);
@@ -83,42 +62,21 @@ static void print_for_people(const struct view_resource *view, const json_t *sha
         text_visible(view->container->also[i], safe, sizeof safe);
         printf("  %-13s %s\n", i ? "" : "also at", safe);
     }
-    print_list("same geometry", shares);
-    print_list("same name", same_name);
+    print_list("same geometry", &shown->shares);
+    print_list("same name", &shown->same_name);
 }
 
 static int show_resource(struct store_txn *txn, const struct resource_key *key, bool json,
                          struct arena *arena, struct error *err)
 {
-    struct view_resource view;
-    struct resource_key *keys;
-    size_t count = 0;
-    bool found = false;
-    json_t *shares = json_array(), *same_name = json_array();
-    bool ok = view_resource(txn, key, arena, &view, &found, err);
-    if (ok && !found)
-        ok = error_set(err, ERROR_STORE, ERROR_NO_OFFSET,
-                       "the store names a resource it does not hold; run `check`");
-    if (ok && !hash_is_zero(&view.record->geometry))
-        ok = store_find_geometry(txn, &view.record->geometry, arena, &keys, &count, err) &&
-             addresses_of(txn, keys, count, key, arena, shares, err);
-    if (ok)
-        ok = store_find_name(txn, view.name, arena, &keys, &count, err) &&
-             addresses_of(txn, keys, count, key, arena, same_name, err);
-    if (ok && json) {
-        json_t *object = json_of_resource(&view);
-        json_object_set_new(object, "details", json_of_details(&view.record->resource));
-        json_object_set_new(object, "history", json_of_history(view.outcome));
-        json_object_set(object, "shares", shares);
-        json_object_set(object, "same_name", same_name);
-        ok = json_print(object, stdout) ||
-             error_set(err, ERROR_IO, ERROR_NO_OFFSET, "cannot print the resource");
-    } else if (ok) {
-        print_for_people(&view, shares, same_name);
-    }
-    json_decref(shares);
-    json_decref(same_name);
-    return ok ? EXIT_DONE : failure(err);
+    struct shown shown;
+    if (!shown_read(txn, key, json ? SIZE_MAX : SHOW_MOST, arena, &shown, err))
+        return failure(err);
+    if (!json)
+        print_for_people(&shown);
+    else if (!json_print(json_of_shown(&shown), stdout))
+        return failure((error_set(err, ERROR_IO, ERROR_NO_OFFSET, "cannot print the resource"), err));
+    return EXIT_DONE;
 }
 
 /* Several resources answer: say which, so that the user can name one. */

@@ -49,6 +49,21 @@ static bool collect_resource(const struct resource_key *key, const struct resour
     return true;
 }
 
+/* The resource of an index, without a look at the others: a directory may have thousands. */
+static bool resource_at(struct store_txn *txn, const struct hash *container, uint32_t index,
+                        struct arena *arena, struct collect *collect, struct error *err)
+{
+    struct resource_record record;
+    bool found = false;
+    *collect = (struct collect){.arena = arena};
+    if (!store_get_resource(txn, container, index, arena, &record, &found, err) || !found)
+        return err->code == ERROR_NONE;
+    if (!(collect->keys = arena_alloc(arena, sizeof *collect->keys)))
+        return out_of_memory(err);
+    collect->keys[collect->count++] = (struct resource_key){*container, index};
+    return true;
+}
+
 /* The container at a path: *found tells whether the store knows one there. */
 static bool resources_at(struct store_txn *txn, const struct address *address, const char *path,
                          struct arena *arena, struct collect *collect, bool *found, struct error *err)
@@ -60,6 +75,8 @@ static bool resources_at(struct store_txn *txn, const struct address *address, c
     *found = *found && source.kind == SOURCE_CONTAINER;
     if (!*found)
         return true;
+    if (address->by_index)
+        return resource_at(txn, &source.container, address->index, arena, collect, err);
     size_t length = 0;
     char *wanted =
         address->resource ? address_unescape(address->resource, strlen(address->resource), &length) : NULL;

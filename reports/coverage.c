@@ -103,3 +103,14 @@ json_t *coverage_runs_json(const struct coverage_run *runs, uint32_t count)
                                               coverage_kind_word(runs[i].kind)));
     return list;
 }
+
+json_t *json_of_coverage(const struct view_container *view, const struct container *container)
+{
+    char hash[HASH_HEX];
+    struct coverage_sums sums = coverage_sum(container->coverage, container->coverage_count);
+    hash_format(&view->hash, hash);
+    return json_pack("{s:o, s:s, s:I, s:I, s:o, s:o}", "container", json_of_bytes(view->path),
+                     "container_hash", hash, "data_offset", (json_int_t)container->data_offset, "data_size",
+                     (json_int_t)container->data_size, "bytes", coverage_sums_json(&sums), "runs",
+                     coverage_runs_json(container->coverage, container->coverage_count));
+}

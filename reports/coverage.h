@@ -6,7 +6,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "formats/format.h"
+#include "reports/view.h"
 
 struct coverage_sums {
     uint64_t bytes[COVERAGE_KIND_COUNT], total;
@@ -20,5 +20,8 @@ void coverage_strip(FILE *out, const struct coverage_run *runs, uint32_t count, 
 /* {"texture": bytes, ...} of every kind; [[start, end, kind], ...]. */
 json_t *coverage_sums_json(const struct coverage_sums *sums);
 json_t *coverage_runs_json(const struct coverage_run *runs, uint32_t count);
+/* An XPR2 container's coverage as docs/json.md has it; `container` is the view's, with its coverage read. New
+ * reference; NULL when memory runs out. */
+json_t *json_of_coverage(const struct view_container *view, const struct container *container);
 
 #endif
