@@ -54,8 +54,14 @@ LDFLAGS_sanitize := -fsanitize=address,undefined
 LDFLAGS_coverage := --coverage
 LDFLAGS_tsan := -fsanitize=thread
 LDFLAGS_fuzz     := -fsanitize=address,undefined
+ifeq ($(config),afl)
+  CC := afl-clang-fast
+  CFLAGS_afl := -O1 -g -fno-omit-frame-pointer
+endif
 ifneq ($(filter fuzz tsan,$(config)),)
   CC := clang-14
+endif
+ifneq ($(filter fuzz tsan afl,$(config)),)
   CFLAGS_$(config) += -Wno-unknown-warning-option -Wno-unknown-pragmas
 endif
 ALL_CFLAGS  = -std=gnu17 -ffp-contract=off $(WARNINGS) $(CFLAGS_$(config)) $(CFLAGS)
@@ -234,6 +240,7 @@ help:
 	@echo "make bench       measure, beside the machine's limit"
 	@echo "make install     into PREFIX=$(PREFIX)"
 	@echo "make lint        headers, layering, formatting, static analysis"
+	@echo "make fuzz-afl    the locator with a second engine"
 	@echo "config=release|debug|sanitize|coverage|fuzz chooses how it is built"
 
 # ---- fuzzing -----------------------------------------------------------------------------------------------
@@ -245,7 +252,7 @@ FUZZ   ?=
 FUZZ_SUPPORT := $(filter-out $(FUZZ_SOURCES) tests/fuzz/standalone.c,$(wildcard tests/fuzz/*.c))
 HEADERS += $(wildcard tests/fuzz/*.h)
 ALL_C   += $(FUZZ_SUPPORT) tests/fuzz/standalone.c
-ifeq ($(config),fuzz)
+ifneq ($(filter fuzz afl,$(config)),)
   FUZZ_DRIVER := -fsanitize=fuzzer
   OPENMP      := # clang's runtime of it is a package of its own, and harnesses have one thread
 else
@@ -264,13 +271,19 @@ $(FUZZERS): $(BUILD)/tests/fuzz/%: $(BUILD)/tests/fuzz/%.o $(call objects,$(FUZZ
 
 -include $(patsubst %.c,$(BUILD)/%.d,$(FUZZ_SUPPORT) tests/fuzz/standalone.c)
 
-.PHONY: fuzzers fuzz fuzz-corpus
+.PHONY: fuzzers fuzz fuzz-afl fuzz-corpus
 fuzzers: $(FUZZERS)
 
 fuzz: test-deps
 	@.ci/install-packages $(FUZZ_PACKAGES)
 	@$(MAKE) --no-print-directory config=fuzz BUILD=$(if $(filter fuzz,$(config)),$(BUILD),build/fuzz) fuzzers
 	@tests/fuzz/run_fuzz.sh $(if $(filter fuzz,$(config)),$(BUILD),build/fuzz) $(FUZZ_S) $(FUZZ)
+
+# A second engine for the locator: another idea of what is interesting, and branches it solves by comparing operands.
+fuzz-afl: test-deps
+	@.ci/install-packages $(FUZZ_PACKAGES) afl++
+	@AFL_QUIET=1 $(MAKE) --no-print-directory config=afl BUILD=build/afl build/afl/tests/fuzz/fuzz_xpr2
+	@tests/fuzz/run_afl.sh build/afl fuzz_xpr2 $(FUZZ_S)
 
 fuzz-corpus: $(FUZZERS)
 	@tests/fuzz/run_corpus.sh $(BUILD)
