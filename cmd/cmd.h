@@ -40,7 +40,7 @@ struct option_info {
     const char *name;     /* "store" for --store */
     char letter;          /* 's', or 0 */
     const char *argument; /* "STORE", or NULL when it takes none */
-    const char *help;     /* one line */
+    const char *help;     /* a line or two; the second is indented when it is printed */
 };
 
 struct command {

@@ -345,6 +345,8 @@ static int parse_options(int argc, char **argv, struct job *job)
         return usage_error(&command, "-o FILE or -o DIR/ is missing");
     if (optind == argc && !job->filtered)
         return usage_error(&command, "there is no ADDRESS and no filter");
+    if (!filter_check(&command, &job->filter))
+        return EXIT_USAGE;
     if (job->physical && !job->store_path)
         return usage_error(&command, "--physical: twins are known in a store only; -s STORE is missing");
     if (job->filtered && !job->store_path)

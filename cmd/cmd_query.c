@@ -20,6 +20,7 @@ enum {
     OPT_PRIORS,
     OPT_UNKNOWN,
     OPT_RUNS,
+    OPT_SORT,
     OPT_LIMIT,
 };
 
@@ -46,6 +47,10 @@ static const struct command command = {
             [OPT_UNKNOWN] = {"unknown", 0, NULL,
                              "count members that are no known container, by magic and ending"},
             [OPT_RUNS] = {"runs", 0, NULL, "list the runs that wrote this store"},
+            [OPT_SORT] =
+                {"sort", 0, "KEYS",
+                 "name, container, index, format, status, reason, vertices, triangles, size, score,\n"
+                 "margin, geometry; several with commas, '-' in front of one: descending"},
             [OPT_LIMIT] = {"limit", 0, "N", "at most N rows"},
             {0},
         },
@@ -57,6 +62,7 @@ struct query {
     int what;       /* OPT_CONTAINERS, OPT_FINDINGS ..., or 0: resources */
     uint32_t kinds; /* of findings: bits, 0: all */
     struct view_filter filter;
+    struct view_sort sort;
     bool compared; /* there is a census of an earlier run */
     bool filtered; /* a filter that only means resources was given */
     struct store_txn *txn;
@@ -122,7 +128,7 @@ static bool query_resources(struct query *query, struct store_txn *txn, struct e
     if (!query->json)
         query->table =
             table_new(stdout, resource_columns, sizeof resource_columns / sizeof *resource_columns);
-    return view_resources(txn, &query->filter, print_resource, query, err);
+    return view_sorted(txn, &query->filter, &query->sort, print_resource, query, err);
 }
 
 /* ---- containers
@@ -459,6 +465,10 @@ static int parse_options(int argc, char **argv, struct query *query)
             if (!parse_kinds(argument, &query->kinds))
                 return usage_error(&command, "--kind does not know '%s'", argument);
             break;
+        case OPT_SORT:
+            if (!filter_sort_option(&command, &query->sort, argument))
+                return EXIT_USAGE;
+            break;
         case OPT_LIMIT:
             if (!parse_number(argument, 1, UINT32_MAX, &query->filter.limit))
                 return usage_error(&command, "--limit takes a number from 1, not '%s'", argument);
@@ -479,6 +489,11 @@ static int parse_options(int argc, char **argv, struct query *query)
         return usage_error(&command, "'%s' is one word too many; filters are options", argv[optind]);
     if (query->kinds && query->what != OPT_FINDINGS)
         return usage_error(&command, "--kind selects what --findings lists");
+    if (!filter_check(&command, &query->filter))
+        return EXIT_USAGE;
+    if (query->what && query->sort.count)
+        return usage_error(&command, "--sort is for resources; what --%s lists has its own order",
+                           command.options[query->what].name);
     if (query->what && query->filtered)
         return usage_error(&command, "filters select resources, not what --%s lists",
                            command.options[query->what].name);

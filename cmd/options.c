@@ -18,7 +18,10 @@ static void print_command_help(const struct command *command)
         char left[64];
         snprintf(left, sizeof left, "%s%c%s --%s%s%s", o->letter ? "-" : " ", o->letter ? o->letter : ' ',
                  o->letter ? "," : " ", o->name, o->argument ? " " : "", o->argument ? o->argument : "");
-        printf("  %-28s %s\n", left, o->help);
+        printf("  %-28s ", left);
+        for (const char *c = o->help; *c; c++)
+            fputs(*c == '\n' ? "\n                               " : (char[2]){*c}, stdout);
+        putchar('\n');
     }
     printf("  -h, --help                   this text\n");
     flush_output();

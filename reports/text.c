@@ -262,12 +262,14 @@ static void print_aligned(struct table *table)
     }
     for (size_t c = 0; c < n; c++)
         total += width[c] + (c ? 2 : 0);
+    /* The columns that may give way do so first, then, where names are long, other text. */
     size_t room = terminal_columns(table->out);
-    for (size_t c = 0; c < n && total > room; c++)
-        if (table->columns[c].stretch) {
-            size_t give = total - room;
-            size_t least = 12;
-            size_t cut = width[c] > least + give ? give : width[c] > least ? width[c] - least : 0;
+    for (int stretch = 1; stretch >= 0; stretch--)
+        for (size_t c = 0; c < n && total > room; c++) {
+            const size_t least = 12;
+            if (table->columns[c].right || table->columns[c].stretch != (bool)stretch || width[c] <= least)
+                continue;
+            size_t cut = width[c] - least < total - room ? width[c] - least : total - room;
             width[c] -= cut;
             total -= cut;
         }

@@ -180,6 +180,14 @@ struct resource_walk {
     struct error *err;
 };
 
+static bool is_inside(const struct view_filter *filter, const struct bounds *bounds)
+{
+    for (int axis = 0; axis < 3; axis++)
+        if (!(bounds->min[axis] >= filter->box_min[axis] && bounds->max[axis] <= filter->box_max[axis]))
+            return false;
+    return bounds->valid;
+}
+
 bool view_passes(const struct view_filter *filter, const struct resource *resource, const char *name)
 {
     return (!filter->statuses || filter->statuses >> resource->status & 1) &&
@@ -188,6 +196,7 @@ bool view_passes(const struct view_filter *filter, const struct resource *resour
            (!filter->formats || filter->formats >> resource->format & 1) &&
            resource->triangles >= filter->min_triangles &&
            (!filter->max_triangles || resource->triangles <= filter->max_triangles) &&
+           (!filter->boxed || is_inside(filter, &resource->bounds)) &&
            (!filter->name || fnmatch(filter->name, name, 0) == 0);
 }
 

@@ -45,11 +45,41 @@ struct view_filter {
     uint32_t reasons;                      /* bit per enum decline_reason */
     uint32_t formats;                      /* bit per enum format_id */
     uint64_t min_triangles, max_triangles; /* max 0: no bound */
-    uint64_t limit;                        /* at most that many; 0: all */
+    /* With `boxed`, those whose bounds lie inside, the faces of the box included; infinite: open on that
+     * side. What has no bounds does not pass. */
+    bool boxed;
+    double box_min[3], box_max[3];
+    uint64_t limit; /* at most that many; 0: all */
 };
 
 /* Whether a resource passes, its container's path aside. */
 bool view_passes(const struct view_filter *filter, const struct resource *resource, const char *name);
+
+/* What resources can be sorted by. */
+enum view_sort_key {
+    VIEW_BY_NAME,
+    VIEW_BY_CONTAINER,
+    VIEW_BY_INDEX,
+    VIEW_BY_FORMAT,
+    VIEW_BY_STATUS,
+    VIEW_BY_REASON,
+    VIEW_BY_VERTICES,
+    VIEW_BY_TRIANGLES,
+    VIEW_BY_SIZE, /* the longest edge of the bounds; none is less than any */
+    VIEW_BY_SCORE,
+    VIEW_BY_MARGIN,
+    VIEW_BY_GEOMETRY,
+    VIEW_SORT_KEYS
+};
+struct view_sort {
+    unsigned count; /* of keys, the first one first; 0: by container path, then index */
+    struct {
+        enum view_sort_key key;
+        bool descending;
+    } keys[VIEW_SORT_KEYS]; /* each at most once */
+};
+/* "name", "triangles" ...: the word of an option or a query. */
+const char *view_sort_word(enum view_sort_key key);
 
 /* Walks containers in byte order of their paths; the callback returns false to stop. False only for an error.
  */
@@ -59,6 +89,10 @@ bool view_containers(struct store_txn *txn, bool (*each)(const struct view_conta
 bool view_resources(struct store_txn *txn, const struct view_filter *filter,
                     bool (*each)(const struct view_resource *resource, void *ctx), void *ctx,
                     struct error *err);
+/* The same in another order; what is equal by every key stays by container path, then index. Keeps the keys
+ * of all that pass in memory, and reads those that are shown again. */
+bool view_sorted(struct store_txn *txn, const struct view_filter *filter, const struct view_sort *sort,
+                 bool (*each)(const struct view_resource *resource, void *ctx), void *ctx, struct error *err);
 /* The one resource under a key, with its container; its memory is the arena's. */
 bool view_resource(struct store_txn *txn, const struct resource_key *key, struct arena *arena,
                    struct view_resource *out, bool *found, struct error *err);

@@ -41,6 +41,41 @@ first() { # first FILTERS...: the address of the first resource that passes
     same '.triangles >= 100 and .triangles <= 200' --min-triangles 100 --max-triangles 200
     same '.name | test("^[a-f]")' --name '[a-f]*'
     same '.container | test("zip!")' --container '*zip!*'
+    same '.bounds and .bounds.min[1] >= -0.5 and .bounds.max[1] <= 4 and .bounds.max[0] <= 2.5' --bounds ,-0.5,,2.5,4,
+}
+
+@test "query: sorted by several keys, what is equal in the usual order" {
+    sorted() { # sorted JQ-KEY FILTERS...
+        local key=$1
+        shift
+        diff <(anchorage query -s "$store" --json | jq -c -s "$key | .[]") <(anchorage query -s "$store" --json "$@" | jq -c .)
+    }
+    sorted 'sort_by([-.triangles, .name])' --sort -triangles,name
+    sorted 'sort_by(.reason // "", .format)' --sort reason,format
+    sorted 'sort_by(-(.bounds | if . then ([.min, .max] | transpose | map(.[1] - .[0]) | max) else -1 end))' --sort -size
+    sorted 'sort_by([-.triangles, .name]) | .[:5]' --sort -triangles,name --limit 5
+    [ "$(anchorage query -s "$store" --sort -geometry | wc -l)" -eq "$(anchorage query -s "$store" | wc -l)" ]
+}
+
+@test "query: filters that nothing can pass are errors" {
+    refused() { # refused WORDS-OF-THE-MESSAGE OPTIONS...
+        local words=$1
+        shift
+        run -2 --separate-stderr anchorage query -s "$store" "$@"
+        [[ $stderr == *"$words"* && -z $output ]]
+    }
+    refused 'more than max-triangles' --min-triangles 9 --max-triangles 3
+    refused 'selects what is declined' --status proven --reason truncated
+    refused 'not known of what is declined' --status declined --bounds 0,0,0,1,1,1
+    refused 'beyond' --bounds 1,,,0,,
+    refused 'x0,y0' --bounds 1,2,3
+    refused 'x0,y0' --bounds 1,2,3,4,5,nan
+    refused 'it knows bgf' --format xpr2
+    refused 'given before' --name a --name b
+    refused 'twice' --sort name,-name
+    refused 'does not know' --sort colour
+    refused 'its own order' --containers --sort name
+    refused 'number from 1' --max-triangles 0
 }
 
 @test "query: every line has the documented keys in the documented order" {
