@@ -33,7 +33,7 @@ FUZZERS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(FUZZ_SOURCES))
 
 # ---- flags -------------------------------------------------------------------------------------------------
 
-PACKAGES := libarchive lmdb libxxhash jansson libzstd zlib
+PACKAGES := libarchive lmdb libxxhash jansson libzstd zlib libpng
 ifneq ($(shell pkg-config --exists $(PACKAGES) 2>/dev/null && echo yes),yes)
   MISSING_PACKAGES := yes
 endif
@@ -118,13 +118,30 @@ ifdef MISSING_PACKAGES
 	@exit 1
 endif
 
+# ---- the dashboard -----------------------------------------------------------------------------------------
+# reports/dashboard/ is bundled by esbuild into one page, which is embedded in the program. All configurations share it.
+
+DASHBOARD := build/web/dashboard.html
+$(DASHBOARD): $(wildcard reports/dashboard/*) package.json package-lock.json
+	$(say) WEB $@
+	$(Q)reports/dashboard/bundle.sh $@
+
+$(BUILD)/reports/dashboard.o: $(DASHBOARD)
+$(BUILD)/reports/dashboard.o: CPPFLAGS += -DDASHBOARD_HTML='"$(DASHBOARD)"'
+
+# Bundles it again, when the packages could not be had before.
+.PHONY: dashboard
+dashboard:
+	@rm -f $(DASHBOARD)
+	@$(MAKE) --no-print-directory $(DASHBOARD)
+
 # ---- packages ----------------------------------------------------------------------------------------------
 # BUILD_PACKAGES are needed to build, TEST_PACKAGES to run every test. They are installed when this may be done (as
 # root, or through sudo without a question); otherwise the line to run is printed.
 
 BUILD_PACKAGES := gcc libc6-dev pkg-config libarchive-dev liblmdb-dev libxxhash-dev libjansson-dev libzstd-dev zlib1g-dev \
-                  libmeshoptimizer-dev
-TEST_PACKAGES  := libcmocka-dev bats jq assimp-utils nodejs npm zstd lz4 lmdb-utils man-db
+                  libmeshoptimizer-dev libpng-dev nodejs npm
+TEST_PACKAGES  := libcmocka-dev bats jq assimp-utils chromium prometheus zstd lz4 lmdb-utils man-db
 FUZZ_PACKAGES  := clang-14 libclang-rt-14-dev
 
 .PHONY: deps test-deps
@@ -133,9 +150,8 @@ deps:
 
 test-deps: deps
 	@.ci/install-packages $(TEST_PACKAGES)
-	@if [ ! -e node_modules/.anchorage ] || [ package-lock.json -nt node_modules/.anchorage ]; then \
-	    npm ci --no-audit --no-fund --loglevel=error && touch node_modules/.anchorage || \
-	    echo "warning: npm could not install the glTF validator; the tests that need it are skipped" >&2; fi
+	@reports/dashboard/packages.sh || \
+	    echo "warning: npm could not install its packages; the tests that need them are skipped" >&2
 
 # ---- tests -------------------------------------------------------------------------------------------------
 # Each of these ends with a line "N passed, N failed".
@@ -237,6 +253,7 @@ help:
 	@echo "make check-hostile  faults, power cuts, kills and threads at full length"
 	@echo "make fuzz        every harness for FUZZ_S seconds"
 	@echo "make             build $(PROGRAM)"
+	@echo "make dashboard   bundle the report's page again"
 	@echo "make bench       measure, beside the machine's limit"
 	@echo "make install     into PREFIX=$(PREFIX)"
 	@echo "make lint        headers, layering, formatting, static analysis"

@@ -8,6 +8,7 @@
 #include "cmd/cmd.h"
 #include "cmd/filter.h"
 #include "pipeline/lookup.h"
+#include "reports/aside.h"
 #include "reports/export.h"
 #include "reports/geometry.h"
 #include "reports/text.h"
@@ -52,30 +53,14 @@ struct job {
 /* ---- writing
  * ----------------------------------------------------------------------------------------------- */
 
-/* Writes aside and renames, so that a name never shows half a file. */
 static bool write_file(struct job *job, const char *path, const struct export_item *items, size_t count)
 {
-    struct error *err = &job->err;
+    struct aside aside;
     if (strcmp(path, "-") == 0)
-        return export_write(job->format, items, count, stdout, err);
-    size_t room = strlen(path) + 32;
-    char *aside = malloc(room);
-    if (!aside)
-        return error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory");
-    snprintf(aside, room, "%s.part-%ld", path, (long)getpid());
-    FILE *out = fopen(aside, "wbe");
-    bool ok = out != NULL;
-    if (!ok)
-        error_set(err, ERROR_IO, ERROR_NO_OFFSET, "cannot write %s: %s", path, strerror(errno));
-    ok = ok && export_write(job->format, items, count, out, err);
-    if (out && fclose(out) != 0 && ok)
-        ok = error_set(err, ERROR_IO, ERROR_NO_OFFSET, "cannot write %s: %s", path, strerror(errno));
-    if (ok && rename(aside, path) != 0)
-        ok = error_set(err, ERROR_IO, ERROR_NO_OFFSET, "cannot write %s: %s", path, strerror(errno));
-    if (!ok && out)
-        unlink(aside);
-    free(aside);
-    return ok;
+        return export_write(job->format, items, count, stdout, &job->err);
+    if (!aside_open(&aside, path, &job->err))
+        return false;
+    return aside_close(&aside, export_write(job->format, items, count, aside.out, &job->err), &job->err);
 }
 
 /* A file name made of a resource's: letters, digits, '-', '_' and '.', never hidden, never a path. The

@@ -17,6 +17,7 @@ static const struct {
     {"query", cmd_query, "list resources, containers, unknown content or runs of a store"},
     {"show", cmd_show, "explain one resource of a store"},
     {"export", cmd_export, "write geometry as GLB, OBJ or PLY, from a store or straight from a file"},
+    {"report", cmd_report, "write a dashboard, figures and pictures of a store into a folder"},
     {"inspect", cmd_inspect, "look into one container, without a store"},
     {"cat", cmd_cat, "write a container's raw bytes to stdout"},
     {"check", cmd_check, "re-hash and cross-check a store"},

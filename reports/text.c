@@ -10,8 +10,7 @@
 #include <unistd.h>
 #include <wchar.h>
 
-/* Decodes one UTF-8 character of at most `left` bytes: its length, 0 when it is malformed. */
-static size_t utf8_next(const unsigned char *s, size_t left, uint32_t *code)
+size_t text_utf8(const unsigned char *s, size_t left, uint32_t *code)
 {
     if (s[0] < 0x80) {
         *code = s[0];
@@ -50,7 +49,7 @@ void text_visible(const char *text, char *out, size_t size)
     while (left) {
         uint32_t code;
         char piece[16];
-        size_t length = utf8_next((const unsigned char *)text, left, &code);
+        size_t length = text_utf8((const unsigned char *)text, left, &code);
         if (length == 0) {
             length = 1;
             snprintf(piece, sizeof piece, "\\x%02X", (unsigned char)*text);
@@ -131,7 +130,7 @@ size_t text_width(const char *text)
     size_t width = 0, left = strlen(text);
     while (left) {
         uint32_t code;
-        size_t length = utf8_next((const unsigned char *)text, left, &code);
+        size_t length = text_utf8((const unsigned char *)text, left, &code);
         if (length == 0) {
             length = 1;
             code = '?';

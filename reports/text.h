@@ -14,6 +14,10 @@
  * (bidirectional marks) written as \xNN or \u{NNNN}; cut to fit `size` (at least 1), always terminated. */
 void text_visible(const char *text, char *out, size_t size);
 
+/* Decodes the character that begins at `s`, of at most `left` (at least 1) bytes: its length, 0 when it is no
+ * UTF-8. */
+size_t text_utf8(const unsigned char *s, size_t left, uint32_t *code);
+
 /* "1.4 MB", "812 B": decimal units. */
 void text_bytes(uint64_t bytes, char out[static 16]);
 /* "12 345". */

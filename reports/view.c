@@ -250,6 +250,17 @@ static bool walk_container(const struct view_container *container, void *ctx)
            !walk->stopped && walk->err->code == ERROR_NONE;
 }
 
+bool view_resources_of(struct store_txn *txn, const struct view_container *container,
+                       const struct view_filter *filter,
+                       bool (*each)(const struct view_resource *resource, void *ctx), void *ctx,
+                       struct error *err)
+{
+    struct resource_walk walk = {.txn = txn, .filter = filter, .each = each, .ctx = ctx, .err = err};
+    walk_container(container, &walk);
+    arena_free(&walk.arena);
+    return err->code == ERROR_NONE;
+}
+
 bool view_resources(struct store_txn *txn, const struct view_filter *filter,
                     bool (*each)(const struct view_resource *resource, void *ctx), void *ctx,
                     struct error *err)

@@ -93,6 +93,11 @@ bool view_resources(struct store_txn *txn, const struct view_filter *filter,
  * of all that pass in memory, and reads those that are shown again. */
 bool view_sorted(struct store_txn *txn, const struct view_filter *filter, const struct view_sort *sort,
                  bool (*each)(const struct view_resource *resource, void *ctx), void *ctx, struct error *err);
+/* Walks the resources of one container that pass, by index; the container is one that a walk gives. */
+bool view_resources_of(struct store_txn *txn, const struct view_container *container,
+                       const struct view_filter *filter,
+                       bool (*each)(const struct view_resource *resource, void *ctx), void *ctx,
+                       struct error *err);
 /* The one resource under a key, with its container; its memory is the arena's. */
 bool view_resource(struct store_txn *txn, const struct resource_key *key, struct arena *arena,
                    struct view_resource *out, bool *found, struct error *err);

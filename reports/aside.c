@@ -1,0 +1,59 @@
+/* aside.c - see aside.h */
+#include "reports/aside.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool cannot_write(const char *path, struct error *err)
+{
+    return error_set(err, ERROR_IO, ERROR_NO_OFFSET, "cannot write %s: %s", path, strerror(errno));
+}
+
+static void forget(struct aside *aside)
+{
+    free(aside->path);
+    free(aside->temporary);
+    *aside = (struct aside){0};
+}
+
+bool aside_open(struct aside *aside, const char *path, struct error *err)
+{
+    size_t room = strlen(path) + 32;
+    *aside = (struct aside){.path = strdup(path), .temporary = malloc(room)};
+    bool ok = aside->path && aside->temporary;
+    if (!ok) {
+        error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory");
+    } else {
+        snprintf(aside->temporary, room, "%s.part-%ld", path, (long)getpid());
+        aside->out = fopen(aside->temporary, "wbe");
+        ok = aside->out || cannot_write(path, err);
+    }
+    if (!ok)
+        forget(aside);
+    return ok;
+}
+
+bool aside_close(struct aside *aside, bool whole, struct error *err)
+{
+    bool wrote = !ferror(aside->out);
+    bool ok = fclose(aside->out) == 0 && wrote && whole;
+    ok = ok && rename(aside->temporary, aside->path) == 0;
+    if (!ok && whole)
+        cannot_write(aside->path, err);
+    if (!ok)
+        unlink(aside->temporary);
+    forget(aside);
+    return ok;
+}
+
+bool aside_write(const char *path, const struct buffer *bytes, struct error *err)
+{
+    struct aside aside;
+    if (!aside_open(&aside, path, err))
+        return false;
+    return aside_close(&aside, !bytes->size || fwrite(bytes->data, 1, bytes->size, aside.out) == bytes->size,
+                       err) ||
+           cannot_write(path, err);
+}

@@ -1,0 +1,509 @@
+/* page_data.c - see page_data.h */
+#include "reports/page_data.h"
+
+#include "reports/finding.h"
+#include "reports/json_text.h"
+
+/* ---- pieces -------------------------------------------------------------------------------------------- */
+
+static void put_flags(struct buffer *out, uint32_t flags)
+{
+    json_text_open(out, '[');
+    for (int i = 0; i < FLAG_COUNT; i++)
+        if (flags & FLAG_BIT(i))
+            json_text_string(out, flag_word((enum flag)i));
+    json_text_close(out, ']');
+}
+
+/* [min x, y, z, max x, y, z], or null. */
+static void put_bounds(struct buffer *out, const struct bounds *bounds)
+{
+    if (!bounds->valid) {
+        json_text_null(out);
+        return;
+    }
+    json_text_open(out, '[');
+    for (int i = 0; i < 6; i++)
+        json_text_f32(out, i < 3 ? bounds->min[i] : bounds->max[i - 3]);
+    json_text_close(out, ']');
+}
+
+static void put_offset(struct buffer *out, uint64_t offset)
+{
+    if (offset == ERROR_NO_OFFSET)
+        json_text_null(out);
+    else
+        json_text_count(out, offset);
+}
+
+static void put_columns(struct buffer *out, const char *const *columns, size_t count)
+{
+    json_text_key(out, "columns");
+    json_text_open(out, '[');
+    for (size_t i = 0; i < count; i++)
+        json_text_string(out, columns[i]);
+    json_text_close(out, ']');
+    json_text_key(out, "rows");
+    json_text_open(out, '[');
+}
+
+/* A table: columns, then rows that are written already. */
+#define PUT_TABLE(out, name, columns, rows)                                                                  \
+    put_table(out, name, columns, sizeof(columns) / sizeof *(columns), rows)
+static void put_table(struct buffer *out, const char *name, const char *const *columns, size_t count,
+                      const struct buffer *rows)
+{
+    json_text_key(out, name);
+    json_text_open(out, '{');
+    put_columns(out, columns, count);
+    buffer_append(out, rows->data, rows->size);
+    out->failed |= rows->failed;
+    json_text_close(out, ']');
+    json_text_close(out, '}');
+}
+
+/* ---- containers and resources -------------------------------------------------------------------------- */
+
+static const char *const container_columns[] = {
+    "path",  "also",    "hash",   "format",   "bytes",     "status",   "reason",      "message", "offset",
+    "flags", "decoded", "proven", "assigned", "ambiguous", "declined", "data_offset", "coverage"};
+
+static const char *const resource_columns[] = {
+    "container", "index",  "name",   "format",   "status",    "reason", "was",   "vertices", "triangles",
+    "score",     "margin", "bounds", "geometry", "canonical", "flags",  "error", "offset"};
+
+struct walk {
+    struct store_txn *txn;
+    struct buffer containers, resources, details;
+    bool with_details;
+    uint64_t container; /* number of the container whose resources are walked */
+    struct arena arena;
+    struct error *err;
+};
+
+/* [length, kind, length, kind, ...] from data_offset on. */
+static bool put_coverage(struct walk *walk, const struct view_container *view)
+{
+    struct buffer *out = &walk->containers;
+    struct container_record record;
+    if (view->format != FORMAT_XPR2 || !view->record) {
+        json_text_null(out);
+        json_text_null(out);
+        return true;
+    }
+    record = *view->record;
+    arena_reset(&walk->arena);
+    if (!store_get_coverage(walk->txn, &view->hash, &walk->arena, &record, walk->err))
+        return false;
+    json_text_count(out, record.container.data_offset);
+    json_text_open(out, '[');
+    for (uint32_t i = 0; i < record.container.coverage_count; i++) {
+        const struct coverage_run *run = &record.container.coverage[i];
+        json_text_count(out, run->end - run->start);
+        json_text_count(out, run->kind);
+    }
+    json_text_close(out, ']');
+    return true;
+}
+
+static void put_canonical(struct buffer *out, const struct resolved_record *outcome)
+{
+    if (!outcome || outcome->canonical.basis == CANONICAL_NONE) {
+        json_text_null(out);
+        return;
+    }
+    json_text_open(out, '[');
+    json_text_hash(out, &outcome->canonical.geometry);
+    json_text_bool(out, outcome->canonical.mirrored);
+    json_text_string(out, canonical_basis_word(outcome->canonical.basis));
+    json_text_count(out, outcome->canonical.twin);
+    json_text_close(out, ']');
+}
+
+static bool put_resource(const struct view_resource *view, void *ctx)
+{
+    struct walk *walk = ctx;
+    struct buffer *out = &walk->resources;
+    const struct resource *resource = &view->record->resource;
+    const struct resolved_record *outcome = view->outcome;
+    bool changed = outcome && outcome->change_count;
+    json_text_open(out, '[');
+    json_text_count(out, walk->container);
+    json_text_count(out, resource->index);
+    json_text_string(out, view->name);
+    json_text_string(out, format_word(resource->format));
+    json_text_string(out, resource_status_word(resource->status));
+    json_text_string(out,
+                     resource->status == RESOURCE_DECLINED ? decline_reason_word(resource->reason) : NULL);
+    json_text_string(out, changed ? resource_status_word(outcome->was) : NULL);
+    json_text_count(out, resource->vertices);
+    json_text_count(out, resource->triangles);
+    json_text_odds(out, resource->score);
+    json_text_odds(out, resource->margin);
+    put_bounds(out, &resource->bounds);
+    json_text_hash(out, &view->record->geometry);
+    put_canonical(out, outcome);
+    put_flags(out, resource->flags);
+    json_text_string(out, resource->error.code ? resource->error.msg : NULL);
+    put_offset(out, resource->error.code ? resource->error.offset : ERROR_NO_OFFSET);
+    json_text_close(out, ']');
+    if (walk->with_details) {
+        struct resource_record record = *view->record;
+        arena_reset(&walk->arena);
+        if (resource->format == FORMAT_XBG7 && !record.resource.candidate_count &&
+            !store_get_candidates(walk->txn, &view->container->hash, &walk->arena, &record, walk->err))
+            return false;
+        if (outcome && resolved_is_set(outcome)) /* candidates came with the decoder's choice */
+            resolved_apply(outcome, &record);
+        struct view_resource whole = *view;
+        whole.record = &record;
+        page_detail(&whole, &walk->details);
+    }
+    return !out->failed;
+}
+
+static bool put_container(const struct view_container *view, void *ctx)
+{
+    static const struct view_filter everything;
+    struct walk *walk = ctx;
+    struct buffer *out = &walk->containers;
+    json_text_open(out, '[');
+    json_text_string(out, view->path);
+    json_text_open(out, '[');
+    for (size_t i = 0; i < view->also_count; i++)
+        json_text_string(out, view->also[i]);
+    json_text_close(out, ']');
+    json_text_hash(out, &view->hash);
+    json_text_string(out, format_word(view->format));
+    json_text_count(out, view->bytes);
+    json_text_string(out, container_status_word(view->status));
+    json_text_string(out, container_reason_word(view->reason));
+    json_text_string(out, view->message);
+    put_offset(out, view->message ? view->error_offset : ERROR_NO_OFFSET);
+    put_flags(out, view->flags);
+    json_text_count(out, view->by_status[RESOURCE_DECODED]);
+    json_text_count(out, view->by_status[RESOURCE_PROVEN]);
+    json_text_count(out, view->by_status[RESOURCE_ASSIGNED]);
+    json_text_count(out, view->by_status[RESOURCE_AMBIGUOUS]);
+    json_text_count(out, view->by_status[RESOURCE_DECLINED]);
+    if (!put_coverage(walk, view) ||
+        !view_resources_of(walk->txn, view, &everything, put_resource, walk, walk->err))
+        return false;
+    json_text_close(out, ']');
+    walk->container++;
+    return !out->failed;
+}
+
+/* ---- details ------------------------------------------------------------------------------------------- */
+
+static void put_places(struct buffer *out, const struct buffer_place *places, uint32_t count)
+{
+    json_text_key(out, "buffers");
+    json_text_open(out, '[');
+    for (uint32_t i = 0; i < count; i++) {
+        json_text_open(out, '{');
+        json_text_key(out, "index_offset");
+        json_text_count(out, places[i].index_offset);
+        json_text_key(out, "index_count");
+        json_text_count(out, places[i].index_count);
+        json_text_key(out, "vertex_offset");
+        json_text_count(out, places[i].vertex_offset);
+        json_text_key(out, "vertex_count");
+        json_text_count(out, places[i].vertex_count);
+        json_text_key(out, "stride");
+        json_text_count(out, places[i].stride);
+        json_text_close(out, '}');
+    }
+    json_text_close(out, ']');
+}
+
+static void put_count(struct buffer *out, const char *key, uint64_t value)
+{
+    json_text_key(out, key);
+    json_text_count(out, value);
+}
+
+static void put_sign(struct buffer *out, const char *key, int value)
+{
+    json_text_key(out, key);
+    json_text_odds(out, value);
+}
+
+static void put_evidence(struct buffer *out, const struct anchor_evidence *e)
+{
+    json_text_key(out, "evidence");
+    json_text_open(out, '{');
+    put_count(out, "vertices", e->vertices);
+    put_count(out, "triangles", e->triangles);
+    put_count(out, "short_of_top", e->short_of_top);
+    put_count(out, "unreferenced", e->unreferenced);
+    put_count(out, "normals", e->normals);
+    put_count(out, "unit", e->unit);
+    put_count(out, "faces", e->faces);
+    put_count(out, "agreeing", e->agreeing);
+    put_count(out, "degenerate", e->degenerate);
+    put_count(out, "nonsense", e->nonsense);
+    put_sign(out, "run_start", e->run_start);
+    put_sign(out, "run_end", e->run_end);
+    put_sign(out, "index_start", e->index_start);
+    put_sign(out, "stated", e->stated);
+    put_sign(out, "size_match", e->size_match);
+    put_count(out, "layout", e->layout);
+    json_text_key(out, "coherence");
+    json_text_f32(out, e->coherence);
+    json_text_key(out, "extent");
+    json_text_open(out, '[');
+    for (int i = 0; i < 3; i++)
+        json_text_f32(out, e->extent[i]);
+    json_text_close(out, ']');
+    json_text_key(out, "radius");
+    json_text_f32(out, e->radius);
+    json_text_key(out, "size_odds");
+    json_text_odds(out, (double)e->size_odds);
+    json_text_key(out, "locality");
+    json_text_odds(out, (double)e->locality);
+    json_text_close(out, '}');
+}
+
+static void put_candidates(struct buffer *out, const struct resource_record *record)
+{
+    const struct resource *resource = &record->resource;
+    json_text_key(out, "candidates");
+    json_text_open(out, '[');
+    for (uint32_t i = 0; i < resource->candidate_count; i++) {
+        const struct candidate *candidate = &resource->candidates[i];
+        json_text_open(out, '{');
+        json_text_key(out, "chosen");
+        json_text_bool(out, i == resource->chosen && resource->status != RESOURCE_DECLINED);
+        json_text_key(out, "score");
+        json_text_odds(out, candidate->score);
+        json_text_key(out, "geometry");
+        json_text_hash(out, &record->candidate_hashes[i].geometry);
+        put_places(out, candidate->buffers, resource->marker_count);
+        put_evidence(out, &candidate->evidence);
+        json_text_close(out, '}');
+    }
+    json_text_close(out, ']');
+    put_count(out, "candidates_dropped", resource->candidates_dropped);
+}
+
+static void put_history(struct buffer *out, const struct resolved_record *outcome)
+{
+    json_text_key(out, "history");
+    json_text_open(out, '[');
+    for (uint32_t i = 0; outcome && i < outcome->change_count; i++) {
+        const struct resolved_change *change = &outcome->changes[i];
+        json_text_open(out, '{');
+        json_text_key(out, "pass");
+        json_text_string(out, change->pass);
+        put_count(out, "version", change->version);
+        json_text_key(out, "from");
+        json_text_string(out, resource_status_word(change->from));
+        json_text_key(out, "to");
+        json_text_string(out, resource_status_word(change->to));
+        json_text_key(out, "why");
+        json_text_string(out, change->why);
+        json_text_close(out, '}');
+    }
+    json_text_close(out, ']');
+}
+
+static void put_strings(struct buffer *out, const char *key, const char *const *strings, uint32_t count)
+{
+    json_text_key(out, key);
+    json_text_open(out, '[');
+    for (uint32_t i = 0; i < count; i++)
+        json_text_string(out, strings[i]);
+    json_text_close(out, ']');
+}
+
+/* Material names: of a BMF the library's entries, of a BGF what its parts name, each once in a row. */
+static void put_materials(struct buffer *out, const struct resource *resource, uint32_t part_count)
+{
+    const char *last = NULL;
+    json_text_key(out, "materials");
+    json_text_open(out, '[');
+    for (uint32_t i = 0; i < resource->material_count; i++)
+        json_text_string(out, resource->materials[i].name);
+    for (uint32_t i = 0; i < part_count; i++) {
+        const char *name = resource->parts[i].material;
+        if (name && (!last || strcmp(last, name) != 0))
+            json_text_string(out, name);
+        last = name;
+    }
+    json_text_close(out, ']');
+}
+
+void page_detail(const struct view_resource *view, struct buffer *out)
+{
+    const struct resource *resource = &view->record->resource;
+    json_text_open(out, '{');
+    json_text_key(out, "variant");
+    json_text_string(out, resource->variant);
+    put_places(out, resource->buffers, resource->buffer_count);
+    put_candidates(out, view->record);
+    put_history(out, view->outcome);
+    put_count(out, "parts", view->record->part_count);
+    put_count(out, "lods", resource->lod_count);
+    put_materials(out, resource, resource->parts ? view->record->part_count : 0);
+    put_strings(out, "nodes", resource->nodes, resource->node_count);
+    json_text_key(out, "objects");
+    json_text_open(out, '[');
+    for (uint32_t i = 0; i < resource->object_count; i++)
+        json_text_string(out, resource->objects[i].name);
+    json_text_close(out, ']');
+    json_text_close(out, '}');
+}
+
+/* ---- the rest ------------------------------------------------------------------------------------------ */
+
+static const char *const finding_columns[] = {"kind", "container", "subject", "message", "sides"};
+
+static bool put_finding(const struct view_finding *view, void *ctx)
+{
+    struct buffer *out = ctx;
+    json_text_open(out, '[');
+    json_text_string(out, finding_kind_word(view->record->kind));
+    json_text_string(out, view->container);
+    json_text_string(out, view->record->subject);
+    json_text_string(out, view->record->message);
+    json_text_open(out, '[');
+    for (uint32_t i = 0; i < view->record->side_count; i++)
+        json_text_string(out, view->addresses[i]);
+    json_text_close(out, ']');
+    json_text_close(out, ']');
+    return !out->failed;
+}
+
+static const char *const declined_columns[] = {"by", "key", "count", "before"};
+
+struct census {
+    struct buffer *out;
+    bool compared;
+};
+
+static bool put_declined(const struct view_declined *row, void *ctx)
+{
+    struct census *census = ctx;
+    json_text_open(census->out, '[');
+    json_text_string(census->out, census_dimension_word(row->dimension));
+    json_text_string(census->out, row->key);
+    json_text_count(census->out, row->count);
+    if (census->compared)
+        json_text_count(census->out, row->before);
+    else
+        json_text_null(census->out);
+    json_text_close(census->out, ']');
+    return !census->out->failed;
+}
+
+static const char *const unknown_columns[] = {"magic", "ending", "count", "bytes"};
+
+static bool put_unknown(struct store_txn *txn, struct buffer *out, struct error *err)
+{
+    struct arena arena = {0};
+    struct census_row *rows = NULL;
+    size_t count = 0;
+    bool ok = view_unknown(txn, &arena, &rows, &count, err);
+    for (size_t i = 0; ok && i < count; i++) {
+        json_text_open(out, '[');
+        json_text_string(out, rows[i].magic);
+        json_text_string(out, rows[i].ending);
+        json_text_count(out, rows[i].count);
+        json_text_count(out, rows[i].bytes);
+        json_text_close(out, ']');
+    }
+    arena_free(&arena);
+    return ok;
+}
+
+static bool put_run(const struct run_record *run, void *ctx)
+{
+    struct buffer *out = ctx;
+    json_t *object = json_of_run(run);
+    char *text = object ? json_dumps(object, JSON_PRINT) : NULL;
+    if (text)
+        json_text_raw(out, text, strlen(text));
+    out->failed |= !text;
+    free(text);
+    json_decref(object);
+    return !out->failed;
+}
+
+static bool put_head(struct store *store, const char *program, const char *title, struct buffer *out,
+                     struct error *err)
+{
+    struct store_stat stat;
+    if (!store_stat(store, &stat, err))
+        return false;
+    put_count(out, "version", PAGE_DATA_VERSION);
+    json_text_key(out, "program");
+    json_text_string(out, program);
+    json_text_key(out, "store");
+    json_text_string(out, title);
+    json_text_key(out, "geometry");
+    json_text_open(out, '{');
+    put_count(out, "distinct", stat.geometries);
+    put_count(out, "bytes", stat.geometry_raw);
+    put_count(out, "stored", stat.geometry_encoded);
+    put_count(out, "file", stat.file_bytes);
+    json_text_close(out, '}');
+    json_text_key(out, "coverage_kinds");
+    json_text_open(out, '[');
+    for (int i = 0; i < COVERAGE_KIND_COUNT; i++)
+        json_text_string(out, coverage_kind_word((enum coverage_kind)i));
+    json_text_close(out, ']');
+    return true;
+}
+
+static bool put_page(struct store *store, struct walk *walk, const char *program, const char *title,
+                     struct buffer *out, struct error *err)
+{
+    struct buffer rows = {0};
+    struct census census = {.out = &rows};
+    json_text_open(out, '{');
+    bool ok = put_head(store, program, title, out, err);
+    json_text_key(out, "runs");
+    json_text_open(out, '[');
+    ok = ok && store_each_run(walk->txn, put_run, out, err);
+    json_text_close(out, ']');
+    ok = ok && view_containers(walk->txn, put_container, walk, err) && err->code == ERROR_NONE;
+    PUT_TABLE(out, "containers", container_columns, &walk->containers);
+    PUT_TABLE(out, "resources", resource_columns, &walk->resources);
+    ok = ok && view_findings(walk->txn, 0, put_finding, &rows, err);
+    PUT_TABLE(out, "findings", finding_columns, &rows);
+    buffer_clear(&rows);
+    ok = ok && view_declined(walk->txn, &census.compared, put_declined, &census, err);
+    PUT_TABLE(out, "declined", declined_columns, &rows);
+    buffer_clear(&rows);
+    ok = ok && put_unknown(walk->txn, &rows, err);
+    PUT_TABLE(out, "unknown", unknown_columns, &rows);
+    json_text_close(out, '}');
+    buffer_free(&rows);
+    return ok;
+}
+
+bool page_data_make(struct store *store, struct store_txn *txn, const char *program, const char *title,
+                    bool details, struct page_data *out, struct error *err)
+{
+    struct walk walk = {.txn = txn, .with_details = details, .err = err};
+    *out = (struct page_data){0};
+    if (details)
+        json_text_open(&walk.details, '[');
+    bool ok = put_page(store, &walk, program, title, &out->page, err);
+    if (details)
+        json_text_close(&walk.details, ']');
+    out->details = walk.details;
+    if (ok && (out->page.failed || walk.containers.failed || walk.resources.failed || walk.details.failed))
+        ok = error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory while making the report");
+    buffer_free(&walk.containers);
+    buffer_free(&walk.resources);
+    arena_free(&walk.arena);
+    return ok;
+}
+
+void page_data_free(struct page_data *data)
+{
+    buffer_free(&data->page);
+    buffer_free(&data->details);
+}

@@ -1,0 +1,65 @@
+/* report.c - see report.h */
+#include "reports/report.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "reports/html.h"
+#include "reports/page_data.h"
+#include "reports/thumbs.h"
+
+struct job {
+    struct store *store;
+    struct store_txn *txn;
+    const struct report_options *options;
+    struct report_result *result;
+    struct error *err;
+};
+
+static void path_in(const struct job *job, const char *name, char path[static 4096])
+{
+    snprintf(path, 4096, "%s/%s", job->options->directory, name);
+}
+
+static bool write_thumbs(struct job *job)
+{
+    char path[4096];
+    struct thumbs_result drawn;
+    path_in(job, "thumbs", path);
+    if (!job->options->thumbnails)
+        return true;
+    bool ok = thumbs_write(job->store, job->txn, path, job->options->threads, &drawn, job->err);
+    job->result->thumbnails_drawn = drawn.drawn;
+    job->result->thumbnails_kept = drawn.kept;
+    return ok;
+}
+
+static bool write_dashboard(struct job *job)
+{
+    char path[4096];
+    struct page_data data;
+    path_in(job, "index.html", path);
+    bool ok = page_data_make(job->store, job->txn, job->options->program, job->options->store_path, true,
+                             &data, job->err) &&
+              html_write_dashboard(path, &data, job->err);
+    page_data_free(&data);
+    return ok;
+}
+
+bool report_write(struct store *store, const struct report_options *options, struct report_result *result,
+                  struct error *err)
+{
+    struct job job = {store, NULL, options, result, err};
+    *result = (struct report_result){0};
+    if (strlen(options->directory) > 3900)
+        return error_set(err, ERROR_IO, ERROR_NO_OFFSET, "the name of the folder is too long");
+    if (mkdir(options->directory, 0777) != 0 && errno != EEXIST)
+        return error_set(err, ERROR_IO, ERROR_NO_OFFSET, "cannot make %s: %s", options->directory,
+                         strerror(errno));
+    job.txn = store_begin_read(store, err);
+    bool ok = job.txn && write_thumbs(&job) && write_dashboard(&job);
+    store_end_read(job.txn);
+    return ok;
+}
