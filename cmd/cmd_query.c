@@ -6,6 +6,7 @@
 #include "reports/coverage.h"
 #include "reports/finding.h"
 #include "reports/priors.h"
+#include "reports/sql.h"
 #include "reports/text.h"
 #include "reports/view.h"
 
@@ -20,13 +21,14 @@ enum {
     OPT_PRIORS,
     OPT_UNKNOWN,
     OPT_RUNS,
+    OPT_SQL,
     OPT_SORT,
     OPT_LIMIT,
 };
 
 static const struct command command = {
     .name = "query",
-    .usage = "-s STORE [filters | --containers | --findings | ...] [--json]",
+    .usage = "-s STORE [filters | --containers | --findings | ... | --sql FILE] [--json]",
     .purpose = "Lists resources, or what one of the options below names: a table on a terminal, "
                "tab-separated values in a\n"
                "pipe, one JSON object a line with --json.",
@@ -47,6 +49,7 @@ static const struct command command = {
             [OPT_UNKNOWN] = {"unknown", 0, NULL,
                              "count members that are no known container, by magic and ending"},
             [OPT_RUNS] = {"runs", 0, NULL, "list the runs that wrote this store"},
+            [OPT_SQL] = {"sql", 0, "FILE", "write everything into an SQLite database (docs/sql.md)"},
             [OPT_SORT] =
                 {"sort", 0, "KEYS",
                  "name, container, index, format, status, reason, vertices, triangles, size, score,\n"
@@ -57,7 +60,7 @@ static const struct command command = {
 };
 
 struct query {
-    const char *store_path;
+    const char *store_path, *sql_path;
     bool json;
     int what;       /* OPT_CONTAINERS, OPT_FINDINGS ..., or 0: resources */
     uint32_t kinds; /* of findings: bits, 0: all */
@@ -465,6 +468,9 @@ static int parse_options(int argc, char **argv, struct query *query)
             if (!parse_kinds(argument, &query->kinds))
                 return usage_error(&command, "--kind does not know '%s'", argument);
             break;
+        case OPT_SQL:
+            query->sql_path = argument;
+            break;
         case OPT_SORT:
             if (!filter_sort_option(&command, &query->sort, argument))
                 return EXIT_USAGE;
@@ -491,6 +497,9 @@ static int parse_options(int argc, char **argv, struct query *query)
         return usage_error(&command, "--kind selects what --findings lists");
     if (!filter_check(&command, &query->filter))
         return EXIT_USAGE;
+    if (query->sql_path &&
+        (query->what || query->filtered || query->sort.count || query->json || query->filter.limit))
+        return usage_error(&command, "--sql writes everything; select and sort in the database");
     if (query->what && query->sort.count)
         return usage_error(&command, "--sort is for resources; what --%s lists has its own order",
                            command.options[query->what].name);
@@ -511,14 +520,15 @@ int cmd_query(int argc, char **argv)
     struct store_txn *txn = store ? store_begin_read(store, &err) : NULL;
     bool ok = txn != NULL;
     if (ok)
-        ok = query.what == OPT_CONTAINERS ? query_containers(&query, txn, &err)
-             : query.what == OPT_COVERAGE ? query_coverage(&query, txn, &err)
-             : query.what == OPT_FINDINGS ? query_findings(&query, txn, &err)
-             : query.what == OPT_DECLINED ? query_declined(&query, txn, &err)
-             : query.what == OPT_PRIORS   ? query_priors(&query, txn, &err)
-             : query.what == OPT_UNKNOWN  ? query_unknown(&query, txn, &err)
-             : query.what == OPT_RUNS     ? query_runs(&query, txn, &err)
-                                          : query_resources(&query, txn, &err);
+        ok = query.sql_path                 ? sql_write(txn, query.sql_path, &err)
+             : query.what == OPT_CONTAINERS ? query_containers(&query, txn, &err)
+             : query.what == OPT_COVERAGE   ? query_coverage(&query, txn, &err)
+             : query.what == OPT_FINDINGS   ? query_findings(&query, txn, &err)
+             : query.what == OPT_DECLINED   ? query_declined(&query, txn, &err)
+             : query.what == OPT_PRIORS     ? query_priors(&query, txn, &err)
+             : query.what == OPT_UNKNOWN    ? query_unknown(&query, txn, &err)
+             : query.what == OPT_RUNS       ? query_runs(&query, txn, &err)
+                                            : query_resources(&query, txn, &err);
     if (query.table)
         table_print(query.table);
     store_end_read(txn);

@@ -229,7 +229,7 @@ static bool walk_resource(const struct resource_key *key, const struct resource_
     view.outcome = &outcome;
     if (!view_passes(walk->filter, &whole.resource, view.name))
         return true;
-    if (whole.resource.status == RESOURCE_AMBIGUOUS &&
+    if ((walk->filter->candidates || whole.resource.status == RESOURCE_AMBIGUOUS) &&
         !store_get_candidates(walk->txn, &key->container, &walk->arena, &whole, walk->err))
         return !(walk->stopped = true);
     if (resolved_is_set(&outcome)) /* candidates came with the decoder's choice */

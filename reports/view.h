@@ -50,6 +50,8 @@ struct view_filter {
     bool boxed;
     double box_min[3], box_max[3];
     uint64_t limit; /* at most that many; 0: all */
+    /* No condition: candidates are read of every resource, not of ambiguous ones only. */
+    bool candidates;
 };
 
 /* Whether a resource passes, its container's path aside. */

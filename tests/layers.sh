@@ -23,6 +23,7 @@ for file in formats/*.c store/*.c pipeline/*.c reports/*.c cmd/*.c; do
     case $file in store/key.c) ;; *) forbid "xxHash belongs in store/key.c" '#include <xxh' "$file" ;; esac
     case $file in reports/png.c) ;; *) forbid "libpng belongs in reports/png.c" '#include <png' "$file" ;; esac
     case $file in pipeline/gunzip.c | reports/html.c) ;; *) forbid "zlib inflates in pipeline/gunzip.c and deflates in reports/html.c" '#include <zlib' "$file" ;; esac
+    case $file in reports/sql.c) ;; *) forbid "SQLite belongs in reports/sql.c" '#include <sqlite3' "$file" ;; esac
     case $file in pipeline/parallel.c) ;; *) forbid "OpenMP belongs in pipeline/parallel.c" '#pragma omp|#include <omp' "$file" ;; esac
 done
 exit $status
