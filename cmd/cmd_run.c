@@ -66,6 +66,7 @@ struct run {
     struct resolve_result resolved;
     struct store *store;
     struct run_record record;
+    struct run_stage stages[4]; /* of record */
     struct progress_line line;
     struct ingest_progress done;
 };
@@ -315,9 +316,17 @@ static bool resolve_all(struct run *run, struct error *err)
            resolution_warn(run->store, &run->resolved, err);
 }
 
+static void note_stage(struct run *run, const char *name, double started, uint64_t items, uint64_t bytes)
+{
+    run->stages[run->record.stage_count++] =
+        (struct run_stage){name, (uint64_t)((clock_seconds() - started) * 1e9), items, bytes};
+    run->record.stages = run->stages;
+}
+
 static int finish(struct run *run, struct error *err)
 {
     struct view_summary summary;
+    double started = clock_seconds();
     if (!interrupted && !resolve_all(run, err))
         return failure(err);
     struct store_txn *txn = store_begin_read(run->store, err);
@@ -325,6 +334,10 @@ static int finish(struct run *run, struct error *err)
         store_end_read(txn);
         return failure(err);
     }
+    uint64_t resources = 0;
+    for (int i = 0; i < RESOURCE_STATUS_COUNT; i++)
+        resources += summary.resources_by_status[i];
+    note_stage(run, "resolve", started, resources, 0);
     run->record.finished_ns = interrupted ? 0 : wall_clock_ns();
     run->record.containers = run->done.containers;
     run->record.resources = run->done.resources;
@@ -379,8 +392,10 @@ static int run_inputs(struct run *run, int argc, char **argv)
         .progress = on_progress,
         .ctx = run,
     };
+    double started = clock_seconds();
     bool ok = ingest(run->store, &options, &run->done, &err);
     progress_end(&run->line);
+    note_stage(run, "ingest", started, run->done.items, run->done.bytes_read);
     if (!ok)
         return failure(&err);
     int status = finish(run, &err);

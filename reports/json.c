@@ -196,6 +196,25 @@ void time_text(int64_t ns, char out[static 24])
         strcpy(out, "-");
 }
 
+static json_t *json_of_stages(const struct run_record *run)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < run->stage_count; i++)
+        json_array_append_new(
+            list, json_pack("{s:o, s:f, s:I, s:I}", "stage", json_of_bytes(run->stages[i].name), "seconds",
+                            (double)run->stages[i].ns / 1e9, "items", (json_int_t)run->stages[i].items,
+                            "bytes", (json_int_t)run->stages[i].bytes));
+    return list;
+}
+
+static json_t *json_of_conditions(const struct run_record *run)
+{
+    json_t *object = json_object();
+    for (uint32_t i = 0; i < run->condition_count; i++)
+        json_object_set_new(object, run->conditions[i].name, json_of_bytes(run->conditions[i].value));
+    return object;
+}
+
 json_t *json_of_run(const struct run_record *run)
 {
     char started[24], finished[24];
@@ -205,15 +224,16 @@ json_t *json_of_run(const struct run_record *run)
     for (int i = 0; i < RESOURCE_STATUS_COUNT; i++)
         json_object_set_new(by, resource_status_word((enum resource_status)i),
                             json_integer((json_int_t)run->by_status[i]));
-    return json_pack("{s:I, s:s, s:o, s:f, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:i}", "run",
-                     (json_int_t)run->id, "started", started, "finished",
+    return json_pack("{s:I, s:s, s:o, s:f, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:i}",
+                     "run", (json_int_t)run->id, "started", started, "finished",
                      run->finished_ns ? json_string(finished) : json_null(), "seconds",
                      run->finished_ns ? (double)(run->finished_ns - run->started_ns) / 1e9 : 0.0, "version",
                      json_of_bytes(run->version), "arguments", json_of_bytes(run->arguments), "inputs",
                      (json_int_t)run->inputs, "containers", (json_int_t)run->containers, "resources",
                      (json_int_t)run->resources, "bytes_read", (json_int_t)run->bytes_read, "bytes_decoded",
                      (json_int_t)run->bytes_decoded, "unchanged", (json_int_t)run->skipped_unchanged,
-                     "by_status", by, "exit_status", run->exit_status);
+                     "by_status", by, "stages", json_of_stages(run), "conditions", json_of_conditions(run),
+                     "exit_status", run->exit_status);
 }
 
 json_t *json_of_summary(const struct view_summary *summary)

@@ -654,9 +654,48 @@ bool coverage_read(const uint8_t *bytes, size_t size, struct arena *arena, struc
 
 /* ---- runs ---- */
 
+/* Version 1 ends with the arguments. */
+#define RUN_VERSION 2
+
+static void write_stages(struct buffer *out, const struct run_record *record)
+{
+    write_u32(out, record->stage_count);
+    for (uint32_t i = 0; i < record->stage_count; i++) {
+        write_string(out, record->stages[i].name);
+        write_u64(out, record->stages[i].ns);
+        write_u64(out, record->stages[i].items);
+        write_u64(out, record->stages[i].bytes);
+    }
+    write_u32(out, record->condition_count);
+    for (uint32_t i = 0; i < record->condition_count; i++) {
+        write_string(out, record->conditions[i].name);
+        write_string(out, record->conditions[i].value);
+    }
+}
+
+static void read_stages(struct reader *r, struct arena *arena, struct run_record *record)
+{
+    record->stage_count = read_count(r, STRING_LEAST + 3 * 8, "stages");
+    struct run_stage *stages = read_room(r, arena, record->stage_count, sizeof *stages);
+    for (uint32_t i = 0; i < record->stage_count && reader_ok(r); i++) {
+        stages[i].name = read_text(r, arena, "name of a stage");
+        stages[i].ns = read_u64(r, "time of a stage");
+        stages[i].items = read_u64(r, "items of a stage");
+        stages[i].bytes = read_u64(r, "bytes of a stage");
+    }
+    record->stages = stages;
+    record->condition_count = read_count(r, 2 * STRING_LEAST, "conditions");
+    struct run_condition *conditions = read_room(r, arena, record->condition_count, sizeof *conditions);
+    for (uint32_t i = 0; i < record->condition_count && reader_ok(r); i++) {
+        conditions[i].name = read_text(r, arena, "name of a condition");
+        conditions[i].value = read_text(r, arena, "value of a condition");
+    }
+    record->conditions = conditions;
+}
+
 bool run_write(struct buffer *out, const struct run_record *record)
 {
-    write_u8(out, RECORD_VERSION);
+    write_u8(out, RUN_VERSION);
     write_u64(out, record->id);
     write_u64(out, (uint64_t)record->started_ns);
     write_u64(out, (uint64_t)record->finished_ns);
@@ -672,6 +711,7 @@ bool run_write(struct buffer *out, const struct run_record *record)
         write_u64(out, record->by_status[i]);
     write_string(out, record->version ? record->version : "");
     write_string(out, record->arguments ? record->arguments : "");
+    write_stages(out, record);
     return !out->failed;
 }
 
@@ -680,7 +720,9 @@ bool run_read(const uint8_t *bytes, size_t size, struct arena *arena, struct run
 {
     struct reader r = reader_make(bytes, size, 0, "run record", err);
     *record = (struct run_record){0};
-    read_version(&r);
+    unsigned version = reader_u8(&r, "version");
+    if (reader_ok(&r) && version != 1 && version != RUN_VERSION)
+        reader_fail(&r, ERROR_UNSUPPORTED, "version %u, this program reads 1 and %d", version, RUN_VERSION);
     record->id = read_u64(&r, "id");
     record->started_ns = (int64_t)read_u64(&r, "start");
     record->finished_ns = (int64_t)read_u64(&r, "finish");
@@ -698,5 +740,7 @@ bool run_read(const uint8_t *bytes, size_t size, struct arena *arena, struct run
         record->by_status[i] = read_u64(&r, "count of a status");
     record->version = read_text(&r, arena, "program version");
     record->arguments = read_text(&r, arena, "arguments");
+    if (version >= 2)
+        read_stages(&r, arena, record);
     return read_end(&r);
 }

@@ -90,6 +90,18 @@ struct candidate_hashes {
     struct hash geometry; /* of its decoded mesh, which the store keeps too; zero: it was not decoded */
 };
 
+/* What a run spent its time on, in the order it happened. Stages may overlap. */
+struct run_stage {
+    const char *name;      /* "ingest", "resolve" */
+    uint64_t ns;           /* of the wall clock */
+    uint64_t items, bytes; /* it went over; 0: not counted */
+};
+
+/* What held while it ran: a limit, the sandbox. */
+struct run_condition {
+    const char *name, *value; /* for people: "memory", "2 GB" */
+};
+
 struct run_record {
     uint64_t id;                     /* 1, 2, ... */
     int64_t started_ns, finished_ns; /* since 1970; finished 0: interrupted, or still going */
@@ -99,6 +111,9 @@ struct run_record {
     uint64_t skipped_unchanged; /* files not read, or contents not decoded, because the store had them */
     uint64_t by_status[RESOURCE_STATUS_COUNT]; /* of all resources live in the store at its end */
     int exit_status;
+    uint32_t stage_count, condition_count; /* none in runs of before version 2 of the record */
+    const struct run_stage *stages;
+    const struct run_condition *conditions;
 };
 
 /* Writers return false when memory runs out (out->failed is set); readers for bytes that are no such record,

@@ -108,6 +108,8 @@ static struct resource_record full_resource(void)
     return record;
 }
 
+static const struct run_stage run_stages[2] = {{"ingest", 70, 80, 90}, {"resolve", UINT64_MAX, 0, 0}};
+static const struct run_condition run_conditions[1] = {{"memory", "2 GB"}};
 static const struct run_record run = {.id = 4,
                                       .started_ns = 5,
                                       .finished_ns = 6,
@@ -120,7 +122,11 @@ static const struct run_record run = {.id = 4,
                                       .bytes_decoded = 5,
                                       .skipped_unchanged = 6,
                                       .by_status = {1, 2, 3, 4, UINT64_MAX},
-                                      .exit_status = -1};
+                                      .exit_status = -1,
+                                      .stage_count = 2,
+                                      .condition_count = 1,
+                                      .stages = run_stages,
+                                      .conditions = run_conditions};
 
 /* One record of any kind: reads the bytes, and writes what was read when `out` is not NULL. */
 typedef bool kind_fn(const uint8_t *bytes, size_t size, struct arena *arena, struct buffer *out,
@@ -411,10 +417,33 @@ static void bad_references_are_refused(void **state)
     buffer_free(&bytes);
 }
 
+/* Stores written before stages were kept have runs that end with the arguments. */
+static void older_runs_are_read(void **state)
+{
+    struct run_record plain = run, read;
+    struct buffer bytes = {0};
+    struct arena arena = {0};
+    struct error err = {0};
+    (void)state;
+    plain.stage_count = plain.condition_count = 0;
+    assert_true(run_write(&bytes, &plain));
+    bytes.data[0] = 1;
+    assert_true(run_read(bytes.data, bytes.size - 2 * 4, &arena, &read, &err)); /* two empty lists */
+    assert_int_equal(read.id, run.id);
+    assert_string_equal(read.arguments, run.arguments);
+    assert_int_equal(read.stage_count + read.condition_count, 0);
+    bytes.data[0] = 3; /* a version that is not there yet */
+    assert_false(run_read(bytes.data, bytes.size, &arena, &read, &err));
+    assert_int_equal(err.code, ERROR_UNSUPPORTED);
+    buffer_free(&bytes);
+    arena_free(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rewriting_is_stable),
+        cmocka_unit_test(older_runs_are_read),
         cmocka_unit_test(source_fields),
         cmocka_unit_test(container_fields),
         cmocka_unit_test(resource_fields),
