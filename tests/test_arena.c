@@ -50,6 +50,24 @@ static void objects_behind_raw_arrays_are_zeroed(void **state)
     arena_free(&arena);
 }
 
+/* Large objects, and all of a large arena, lie in huge pages of their own. */
+static void large_objects_are_zeroed(void **state)
+{
+    (void)state;
+    struct arena arena = {0};
+    for (int round = 0; round < 2; round++) {
+        check_zeroed(&arena, ((size_t)3 << 20) + 5);
+        check_zeroed(&arena, 40);
+        memset(arena_array_raw(&arena, 300000, 2), 0xBB, 600000);
+        for (size_t size = 1000; size < 1200000; size += 9973)
+            check_zeroed(&arena, size);
+        arena_reset(&arena);
+    }
+    check_zeroed(&arena, 100);
+    arena_free(&arena);
+    assert_int_equal(arena.bytes, 0);
+}
+
 static void sizes_that_overflow_are_refused(void **state)
 {
     (void)state;
@@ -65,6 +83,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(objects_are_zeroed),
         cmocka_unit_test(objects_behind_raw_arrays_are_zeroed),
+        cmocka_unit_test(large_objects_are_zeroed),
         cmocka_unit_test(sizes_that_overflow_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
