@@ -4,12 +4,12 @@
 #include <math.h>
 #include <string.h>
 
+#include "anchor_words.h"
 #include "reader.h"
 #include "xbg7.h"
 #include "xbg7_mesh.h"
 
 #define FACES_SAMPLED 160u
-#define GLANCES       16u
 /* Exponents (biased) of coordinates a modeller may store: above 2^-64 and below 2^27. Words of indices read
  * as floats are below. */
 #define EXPONENT_LOW  63u
@@ -236,17 +236,33 @@ static void measure_ends(const struct view *first, const struct view *last, stru
         out->run_end = slot_is_unit(last, last->place->vertex_count) ? -1 : 1;
 }
 
+/* The vertex that look number i of so many falls on: the first, the last, those between evenly. */
+static uint32_t spread(uint32_t i, uint32_t looks, uint32_t count)
+{
+    return (uint32_t)((uint64_t)i * (count - 1) / (looks - 1));
+}
+
+/* Of so many normals looked at, how many a buffer must have of unit length whatever else speaks for it. */
+static uint32_t enough_units(uint32_t looks)
+{
+    return (looks + 3) / 4;
+}
+
 /* A glance at one buffer. Real buffers hold no nonsense; a block that is one slot off holds one of it. */
 static bool glance_at(const struct view *view, bool strict)
 {
-    uint32_t count = view->place->vertex_count, looks = count < GLANCES ? count : GLANCES;
+    uint32_t count = view->place->vertex_count, looks = count < ANCHOR_GLANCES ? count : ANCHOR_GLANCES;
     uint32_t nonsense = 0, unit = 0;
-    uint32_t odd_allowed = !view->normal ? looks : strict ? looks / 8 : looks - (looks + 3) / 4;
+    uint32_t odd_allowed = !view->normal ? looks : strict ? looks / 8 : looks - enough_units(looks);
+    /* Normals first: of most the map tells. */
+    for (uint32_t i = 0; view->normal && i < looks; i++) {
+        unit += slot_is_unit(view, spread(i, looks, count));
+        if (i + 1 - unit > odd_allowed)
+            return false;
+    }
     for (uint32_t i = 0; i < looks; i++) {
-        uint32_t vertex = (uint32_t)((uint64_t)i * (count - 1) / (looks - 1));
-        unit += view->normal && slot_is_unit(view, vertex);
-        nonsense += position_is_nonsense(position_at(view, vertex));
-        if (nonsense > (strict ? 0 : 1) || i + 1 - unit > odd_allowed)
+        nonsense += position_is_nonsense(position_at(view, spread(i, looks, count)));
+        if (nonsense > (strict ? 0 : 1))
             return false;
     }
     return true;
@@ -260,11 +276,48 @@ struct anchor_probe anchor_probe_make(const struct xbg7_marker *marker)
     if (!normal || (normal->format & 63) != XBG7_F16X4 || normal->offset % 4 != 0 || marker->stride % 4 != 0)
         return probe;
     uint32_t count = marker->vertex_count;
-    probe.looks = count < ANCHOR_PROBES ? count : ANCHOR_PROBES;
+    probe.looks = count < ANCHOR_GLANCES ? count : ANCHOR_GLANCES;
+    probe.enough = enough_units(probe.looks);
     for (uint32_t i = 0; i < probe.looks; i++)
-        probe.normal[i] =
-            (uint32_t)((uint64_t)i * (count - 1) / (probe.looks - 1)) * marker->stride + normal->offset;
+        probe.look[i] = spread(i, probe.looks, count) * marker->stride + normal->offset;
+    probe.probes = count < ANCHOR_PROBES ? count : ANCHOR_PROBES;
+    for (uint32_t i = 0; i < probe.probes; i++)
+        probe.probe[i] = spread(i, probe.probes, count) * marker->stride + normal->offset;
     return probe;
+}
+
+/* At which of 64 places one of the probed normals is unit. */
+static uint64_t some_normal(const struct anchor_probe *probe, const struct anchor_map *map,
+                            uint64_t vertex_offset)
+{
+    uint64_t some = 0;
+    for (uint32_t i = 0; i < probe->probes; i++)
+        some |= anchor_unit_bits(map, (int64_t)((vertex_offset + probe->probe[i]) / 4));
+    return some;
+}
+
+/* At which of 64 places enough normals are unit: 64 counters, of three binary digits each. */
+static uint64_t enough_normals(const struct anchor_probe *probe, const struct anchor_map *map,
+                               uint64_t vertex_offset)
+{
+    uint64_t ones = 0, twos = 0, fours = 0;
+    for (uint32_t i = 0; i < probe->looks; i++) {
+        uint64_t unit = anchor_unit_bits(map, (int64_t)((vertex_offset + probe->look[i]) / 4));
+        uint64_t carry = ones & unit;
+        ones ^= unit;
+        fours |= twos & carry;
+        twos ^= carry;
+    }
+    switch (probe->enough) {
+    case 1:
+        return ones | twos | fours;
+    case 2:
+        return twos | fours;
+    case 3:
+        return (ones & twos) | fours;
+    default:
+        return fours;
+    }
 }
 
 uint64_t anchor_probe_test(const struct anchor_probe *probe, const struct anchor_map *map,
@@ -273,10 +326,11 @@ uint64_t anchor_probe_test(const struct anchor_probe *probe, const struct anchor
     if (vertex_offset > map->size || probe->bytes > map->size - vertex_offset)
         return 0;
     uint64_t room = (map->size - vertex_offset - probe->bytes) / 4 + 1;
-    uint64_t places = room < 64 ? (UINT64_C(1) << room) - 1 : UINT64_MAX, mask = probe->looks ? 0 : places;
-    for (uint32_t i = 0; i < probe->looks; i++)
-        mask |= anchor_unit_bits(map, (int64_t)((vertex_offset + probe->normal[i]) / 4));
-    mask &= places;
+    uint64_t mask = room < 64 ? (UINT64_C(1) << room) - 1 : UINT64_MAX;
+    if (probe->probes)
+        mask &= some_normal(probe, map, vertex_offset);
+    if (probe->probes && mask)
+        mask &= enough_normals(probe, map, vertex_offset);
     for (uint64_t left = mask; left; left &= left - 1) {
         uint64_t at = vertex_offset + 4 * (uint64_t)__builtin_ctzll(left);
         if (position_is_nonsense(map->data + at + probe->position))
@@ -317,11 +371,12 @@ static bool measure_indices(const struct view *view, struct anchor_scratch *scra
                             struct anchor_evidence *out, uint64_t *bad)
 {
     uint32_t count = view->place->index_count, limit = view->place->vertex_count;
-    for (uint32_t i = 0; i < count; i++)
-        if (index_at(view, i) >= limit) {
-            *bad = view->place->index_offset + 2 * (uint64_t)i;
-            return false;
-        }
+    uint64_t first = view->place->index_offset / 2;
+    uint64_t large = anchor_first_large(anchor_section_words(view->map), first, first + count, limit);
+    if (large < first + count) {
+        *bad = 2 * large;
+        return false;
+    }
     uint32_t distinct = 0, degenerate = 0;
     for (uint32_t i = 0; i < count; i += 3) {
         uint32_t a = index_at(view, i), b = index_at(view, i + 1), c = index_at(view, i + 2);

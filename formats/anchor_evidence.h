@@ -42,23 +42,28 @@ struct anchor_scratch {
     uint8_t used[65536];
 };
 
-/* Of a buffer whose normals are imperfect by a third, one in fifty thousand has no sound one among so many.
- */
+/* Vertices of a buffer that a glance looks at: the first, the last, those between evenly. */
+#define ANCHOR_GLANCES 16
+
+/* Normals one of which must be of unit length too. Of a buffer whose normals are imperfect by a third, one in
+ * fifty thousand has no sound one among so many. */
 #define ANCHOR_PROBES 9
 
 /* What the first glance at a buffer needs to know of its marker, made once. */
 struct anchor_probe {
-    uint64_t bytes;                        /* of all vertices */
-    uint32_t position;                     /* offset in a vertex */
-    uint32_t looks, normal[ANCHOR_PROBES]; /* offsets of normals from the first vertex; looks 0: the map has
-                                              none of them */
+    uint64_t bytes;    /* of all vertices */
+    uint32_t position; /* offset in a vertex */
+    uint32_t probes;   /* normals of `probe`; 0: the map has none of them */
+    uint32_t looks;    /* of `look` */
+    uint32_t enough;   /* so many of `look` must be of unit length, as anchor_glance will ask; at most 4 */
+    uint32_t probe[ANCHOR_PROBES], look[ANCHOR_GLANCES]; /* offsets of normals from the first vertex */
 };
 
 struct anchor_probe anchor_probe_make(const struct xbg7_marker *marker);
-/* At which of the 64 places from `vertex_offset` on, four bytes apart, vertices may begin: there is room, of
- * its normals one is of unit length, and the first position makes sense; asked in this order because the map
- * is small and the section is not. Bit i is for vertex_offset + 4 i. Meant to be asked of millions of places.
- */
+/* At which of the 64 places from `vertex_offset` on, four bytes apart, vertices may begin: there is room,
+ * enough of its normals are of unit length, and the first position makes sense; asked in this order because
+ * the map is small and the section is not. Bit i is for vertex_offset + 4 i. Meant to be asked of hundreds of
+ * thousands of places. */
 uint64_t anchor_probe_test(const struct anchor_probe *probe, const struct anchor_map *map,
                            uint64_t vertex_offset);
 

@@ -3,11 +3,13 @@
 
 #include <string.h>
 
+#include "anchor_words.h"
 #include "reader.h"
 
-#define WORDS_PER_BLOCK 32u
-#define INDICES         65536u
-#define LENGTH_CLASSES  2048u /* runs are sorted by length up to this */
+#define WORDS_PER_BLOCK  32u
+#define PLACES_PER_BLOCK 16u
+#define INDICES          65536u
+#define LENGTH_CLASSES   2048u /* runs are sorted by length up to this */
 /* Words that all searches together may visit, per word of the section, and for any section; one search gets a
  * part of what is left. Real files need a small part of one pass. */
 #define STEPS_PER_WORD 4u
@@ -44,9 +46,16 @@ static void give_up_short_runs(struct run_list *list)
     }
 }
 
+/* The length from which on runs are kept. */
+static uint64_t least_length(const struct run_list *list)
+{
+    uint64_t least = list->shortest > list->kept_from ? list->shortest : list->kept_from;
+    return least ? least : 1;
+}
+
 static void add_run(struct run_list *list, uint64_t start, uint64_t end, uint16_t top)
 {
-    if (end - start < list->shortest || end - start < list->kept_from || end == start || list->failed)
+    if (end - start < least_length(list) || list->failed)
         return;
     if (list->count == list->room) {
         size_t room = list->room ? list->room * 2 : 1024;
@@ -64,49 +73,59 @@ static void add_run(struct run_list *list, uint64_t start, uint64_t end, uint16_
         give_up_short_runs(list);
 }
 
-/* Runs of blocks below `bound` among blocks [first, end). Looking at every so many blocks first misses none.
- */
+/* Runs below `bound` among blocks [first, end). */
 static void runs_of_blocks(const struct anchor_map *map, uint64_t first, uint64_t end, uint32_t bound,
                            struct run_list *out)
 {
-    uint64_t step = out->shortest / WORDS_PER_BLOCK ? out->shortest / WORDS_PER_BLOCK : 1;
-    for (uint64_t b = first + step - 1; b < end;) {
-        if (map->top[b] >= bound) {
-            b += step;
+    struct anchor_words tops = anchor_block_words(map);
+    uint64_t shortest = (least_length(out) + WORDS_PER_BLOCK - 1) / WORDS_PER_BLOCK;
+    while (end - first >= shortest) {
+        uint64_t large = anchor_behind_large(tops, first, first + shortest, bound);
+        if (large > first) {
+            first = large;
             continue;
         }
-        uint64_t low = b, high = b + 1;
-        while (low > first && map->top[low - 1] < bound)
-            low--;
-        while (high < end && map->top[high] < bound)
-            high++;
-        uint16_t top = 0;
-        for (uint64_t i = low; i < high; i++)
-            top = map->top[i] > top ? map->top[i] : top;
-        add_run(out, low * WORDS_PER_BLOCK, high * WORDS_PER_BLOCK, top);
-        b = high + step;
+        uint64_t stop = anchor_first_large(tops, first + shortest, end, bound);
+        add_run(out, first * WORDS_PER_BLOCK, stop * WORDS_PER_BLOCK, anchor_greatest(tops, first, stop));
+        first = stop;
     }
 }
 
-static uint16_t word_of(const struct anchor_map *map, uint64_t word)
-{
-    return load_u16be(map->data + 2 * word);
-}
-
-/* Runs of words below `bound` among words [first, end). */
-static void runs_of_words(const struct anchor_map *map, uint64_t first, uint64_t end, uint32_t bound,
+/* Runs below `bound` among words [first, end). */
+static void runs_of_words(struct anchor_words words, uint64_t first, uint64_t end, uint32_t bound,
                           struct run_list *out)
 {
-    for (uint64_t w = first; w < end;) {
-        uint64_t start = w;
-        uint16_t top = 0, word;
-        while (w < end && (word = word_of(map, w)) < bound) {
-            top = word > top ? word : top;
-            w++;
+    uint64_t shortest = least_length(out);
+    while (end - first >= shortest) {
+        uint64_t large = anchor_behind_large(words, first, first + shortest, bound);
+        if (large > first) {
+            first = large;
+            continue;
         }
-        add_run(out, start, w, top);
-        w++;
+        uint64_t stop = anchor_first_large(words, first + shortest, end, bound);
+        add_run(out, first, stop, anchor_greatest(words, first, stop));
+        first = stop;
     }
+}
+
+/* The first place from `place` on that holds two words below 256; behind the map when there is none. */
+static uint64_t next_small(const struct anchor_map *map, uint64_t place)
+{
+    size_t b = (size_t)(place / PLACES_PER_BLOCK);
+    unsigned bits = b < map->blocks ? map->small[b] & ~0u << place % PLACES_PER_BLOCK : 0;
+    while (!bits && ++b < map->blocks)
+        bits = map->small[b];
+    return (uint64_t)b * PLACES_PER_BLOCK + (bits ? (unsigned)__builtin_ctz(bits) : 0);
+}
+
+/* The first place from `place` on that does not. */
+static uint64_t next_not_small(const struct anchor_map *map, uint64_t place)
+{
+    size_t b = (size_t)(place / PLACES_PER_BLOCK);
+    unsigned bits = ~(unsigned)map->small[b] & 0xFFFFu << place % PLACES_PER_BLOCK & 0xFFFF;
+    while (!bits && ++b < map->blocks)
+        bits = ~(unsigned)map->small[b] & 0xFFFF;
+    return (uint64_t)b * PLACES_PER_BLOCK + (bits ? (unsigned)__builtin_ctz(bits) : 0);
 }
 
 /* Runs of 4-byte places that hold two words below 256, from the map. A window may end in half a place: the
@@ -114,27 +133,15 @@ static void runs_of_words(const struct anchor_map *map, uint64_t first, uint64_t
  * word is large. */
 static void runs_of_places(const struct anchor_map *map, struct run_list *out)
 {
-    uint64_t words = map->size / 2;
-    for (size_t b = 0; b < map->blocks; b++) {
-        unsigned bits = map->small[b];
-        while (bits) {
-            unsigned first = (unsigned)__builtin_ctz(bits);
-            uint64_t start = (uint64_t)b * WORDS_PER_BLOCK + 2 * (uint64_t)first, w = start;
-            uint16_t top = 0, word;
-            while (w < words && (word = word_of(map, w)) < ANCHOR_SMALL) {
-                top = word > top ? word : top;
-                w++;
-            }
-            add_run(out, start, w, top);
-            uint64_t next = w / 2 + 1; /* the place behind the one that ended it */
-            if (next / (WORDS_PER_BLOCK / 2) != b) {
-                b = (size_t)(next / (WORDS_PER_BLOCK / 2));
-                if (b >= map->blocks)
-                    return;
-                bits = map->small[b];
-            }
-            bits &= ~0u << next % (WORDS_PER_BLOCK / 2);
-        }
+    uint64_t words = map->size / 2, places = (uint64_t)map->blocks * PLACES_PER_BLOCK;
+    for (uint64_t place = next_small(map, 0), stop; place < places; place = next_small(map, stop)) {
+        stop = next_not_small(map, place);
+        if (2 * (stop - place) + 1 < least_length(out))
+            continue;
+        uint64_t end =
+            2 * stop < words && load_u16be(map->data + 4 * stop) < ANCHOR_SMALL ? 2 * stop + 1 : 2 * stop;
+        end = end < words ? end : words;
+        add_run(out, 2 * place, end, anchor_greatest(anchor_section_words(map), 2 * place, end));
     }
 }
 
@@ -213,7 +220,7 @@ static void refine(const struct anchor_map *map, const struct run_list *from, ui
         else if (bound > ANCHOR_SMALL)
             runs_of_blocks(map, start / WORDS_PER_BLOCK, end / WORDS_PER_BLOCK, bound, to);
         else
-            runs_of_words(map, start, end, bound, to);
+            runs_of_words(anchor_section_words(map), start, end, bound, to);
     }
 }
 
@@ -265,7 +272,8 @@ bool anchor_index_open(struct anchor_index *index, const struct anchor_map *map,
     *index = (struct anchor_index){.map = map};
     index->steps = STEPS_PER_WORD * (uint64_t)map->blocks * WORDS_PER_BLOCK + STEPS_FREE;
     index->uses = arena_array(arena, INDICES, sizeof *index->uses);
-    if (!index->uses)
+    index->marks = arena_array(arena, INDICES, sizeof *index->marks);
+    if (!index->uses || !index->marks)
         return false;
     set_bounds(index);
     for (size_t i = 0; i < wanted_count; i++) {
@@ -283,10 +291,10 @@ bool anchor_index_open(struct anchor_index *index, const struct anchor_map *map,
 struct search {
     struct anchor_index *index;
     struct anchor_counts counts;
-    const uint8_t *data;
-    uint64_t words; /* of the section */
-    uint64_t steps; /* left for this search */
-    uint32_t floor; /* the least greatest word of a window that uses enough */
+    struct anchor_words words;
+    uint64_t word_count; /* of the section */
+    uint64_t steps;      /* left for this search */
+    uint32_t floor;      /* the least greatest word of a window that uses enough */
     const struct anchor_search *caller;
     bool ended;    /* the caller has had enough, or the steps ran out */
     bool given_up; /* runs that short were given up */
@@ -294,7 +302,7 @@ struct search {
 
 static uint32_t word_at(const struct search *s, uint64_t word)
 {
-    return load_u16be(s->data + 2 * word);
+    return load_u16be(s->words.bytes + 2 * word);
 }
 
 static uint64_t even_up(uint64_t word)
@@ -316,10 +324,9 @@ static bool spend(struct search *s, uint64_t steps)
 /* Windows worth counting that are counted one by one; where there are more, a window slides. */
 #define SINGLE_MAX 6
 
-static void report(struct search *s, uint64_t first, uint32_t distinct)
+static void report(struct search *s, uint64_t first, uint32_t distinct, bool exact)
 {
-    struct anchor_window window = {.offset = 2 * first, .distinct = distinct};
-    window.exact = s->index->uses[s->counts.vertex_count - 1] != 0;
+    struct anchor_window window = {.offset = 2 * first, .distinct = distinct, .exact = exact};
     if (distinct > s->floor && !s->caller->report(s->caller->context, &window))
         s->ended = true;
 }
@@ -329,6 +336,20 @@ static uint32_t count_in(struct search *s, uint64_t first)
     uint32_t distinct = 0;
     for (uint64_t w = first; w < first + s->counts.index_count; w++)
         distinct += s->index->uses[word_at(s, w)]++ == 0;
+    return distinct;
+}
+
+/* The same for one window alone: marks wait for nothing, as counts do. */
+static uint32_t count_once(struct search *s, uint64_t first)
+{
+    uint8_t *marks = s->index->marks;
+    const uint8_t *words = s->words.bytes + 2 * first;
+    uint32_t distinct = 0, limit = s->counts.vertex_count, size = s->counts.index_count;
+    memset(marks, 0, limit);
+    for (uint32_t i = 0; i < size; i++)
+        marks[load_u16be(words + 2 * (size_t)i)] = 1;
+    for (uint32_t v = 0; v < limit; v++)
+        distinct += marks[v];
     return distinct;
 }
 
@@ -350,7 +371,7 @@ static void slide(struct search *s, uint64_t first, uint64_t end)
         if (place % 64 == 0)
             wanted = s->caller->filter(s->caller->context, 2 * first);
         if (distinct > s->floor && wanted >> place % 64 & 1)
-            report(s, first, distinct);
+            report(s, first, distinct, uses[s->counts.vertex_count - 1] != 0);
         if (s->ended || first + 2 + size > end || !spend(s, 2))
             break;
         for (uint64_t w = first; w < first + 2; w++)
@@ -387,9 +408,8 @@ static void search_stretch(struct search *s, uint64_t start, uint64_t end)
         }
     }
     for (uint32_t i = 0; i < found && !s->ended && spend(s, size); i++) {
-        uint32_t distinct = count_in(s, single[i]);
-        report(s, single[i], distinct);
-        count_out(s, single[i]);
+        uint32_t distinct = count_once(s, single[i]);
+        report(s, single[i], distinct, s->index->marks[s->counts.vertex_count - 1]);
     }
 }
 
@@ -398,70 +418,57 @@ static void search_stretch(struct search *s, uint64_t start, uint64_t end)
 static void search_words(struct search *s, uint64_t start, uint64_t end)
 {
     uint32_t limit = s->counts.vertex_count, size = s->counts.index_count;
-    end = end < s->words ? end : s->words;
+    end = end < s->word_count ? end : s->word_count;
     for (uint64_t first = even_up(start); !s->ended && first + size <= end;) {
-        uint64_t low = first + size;
-        while (low > first && word_at(s, low - 1) < limit)
-            low--;
+        uint64_t low = anchor_behind_large(s->words, first, first + size, limit);
         if (!spend(s, first + size - low + 1))
             return;
         if (low > first) {
             first = even_up(low);
             continue;
         }
-        uint64_t high = first;
-        uint32_t top = 0, word;
-        while (high < end && (word = word_at(s, high)) < limit) {
-            top = word > top ? word : top;
-            high++;
-        }
+        uint64_t high = anchor_first_large(s->words, first + size, end, limit);
         if (!spend(s, high - first))
             return;
-        if (top >= s->floor)
+        if (anchor_first_large(s->words, first, high, s->floor) < high)
             search_stretch(s, first, high);
         first = even_up(high);
     }
 }
 
-/* Looks at a stretch of whole blocks and the words around it that are small enough. */
+/* Looks at a stretch of whole blocks and the words around it that are small enough: fewer than a block at
+ * each end, unless what follows are walls, where nothing begins. */
 static void search_around(struct search *s, uint64_t start, uint64_t end)
 {
-    end = end < s->words ? end : s->words;
-    while (start > 0 && word_at(s, start - 1) < s->counts.vertex_count)
-        start--;
-    while (end < s->words && word_at(s, end) < s->counts.vertex_count)
-        end++;
-    search_stretch(s, start, end);
+    uint64_t from = start < WORDS_PER_BLOCK ? 0 : start - WORDS_PER_BLOCK, to = end + WORDS_PER_BLOCK;
+    end = end < s->word_count ? end : s->word_count;
+    to = to < s->word_count ? to : s->word_count;
+    search_stretch(s, anchor_behind_large(s->words, from, start, s->counts.vertex_count),
+                   anchor_first_large(s->words, end, to, s->counts.vertex_count));
 }
 
 /* Looks into one run of blocks for blocks below the exact bound, from the end of what a window needs, as
  * search_words does; a window may reach into the blocks at both ends. */
 static void search_blocks(struct search *s, const struct anchor_run *run)
 {
-    const uint16_t *top = s->index->map->top;
+    struct anchor_words tops = anchor_block_words(s->index->map);
     uint32_t limit = s->counts.vertex_count;
+    /* The blocks that a window shares at its ends add fewer than 64 indices. */
+    uint32_t floor = s->floor < 2 * WORDS_PER_BLOCK ? 0 : s->floor - 2 * WORDS_PER_BLOCK;
     uint64_t need = words_needed(s->counts) / WORDS_PER_BLOCK;
     uint64_t end = (run->start + run->length) / WORDS_PER_BLOCK;
     for (uint64_t first = run->start / WORDS_PER_BLOCK; first + need <= end && !s->ended;) {
-        uint64_t low = first + need;
-        while (low > first && top[low - 1] < limit)
-            low--;
+        uint64_t low = anchor_behind_large(tops, first, first + need, limit);
         if (!spend(s, first + need - low + 1))
             return;
         if (low > first) {
             first = low;
             continue;
         }
-        uint64_t high = first;
-        uint32_t greatest = 0;
-        while (high < end && top[high] < limit) {
-            greatest = top[high] > greatest ? top[high] : greatest;
-            high++;
-        }
+        uint64_t high = anchor_first_large(tops, first + need, end, limit);
         if (!spend(s, high - first))
             return;
-        /* The blocks that a window shares at its ends add fewer than 64 indices. */
-        if (greatest + 2 * WORDS_PER_BLOCK >= s->floor)
+        if (anchor_first_large(tops, first, high, floor) < high)
             search_around(s, first * WORDS_PER_BLOCK, high * WORDS_PER_BLOCK);
         first = high;
     }
@@ -470,8 +477,10 @@ static void search_blocks(struct search *s, const struct anchor_run *run)
 bool anchor_index_find(struct anchor_index *index, struct anchor_counts counts,
                        const struct anchor_search *search)
 {
-    struct search s = {
-        .index = index, .counts = counts, .data = index->map->data, .words = index->map->size / 2};
+    struct search s = {.index = index,
+                       .counts = counts,
+                       .words = anchor_section_words(index->map),
+                       .word_count = index->map->size / 2};
     s.caller = search;
     uint64_t need = words_needed(counts);
     if (!can_cover(counts) || !need)

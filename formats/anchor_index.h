@@ -41,6 +41,7 @@ struct anchor_index {
     unsigned class_count;
     struct anchor_class classes[ANCHOR_CLASSES]; /* bounds descend by a fifth each */
     uint32_t *uses; /* [65536], zero between calls: how often a window uses an index */
+    uint8_t *marks; /* [65536]: whether it does, of one window */
     uint64_t steps; /* words that may still be visited, for all buffers together */
 };
 

@@ -273,7 +273,7 @@ const char *anchor_path_word(enum anchor_path path)
     return (unsigned)path < ANCHOR_PATH_COUNT ? words[path] : "unknown";
 }
 
-uint64_t anchor_unit_bits(const struct anchor_map *map, int64_t place)
+uint64_t anchor_unit_bits_checked(const struct anchor_map *map, int64_t place)
 {
     int64_t block = place >> 4, blocks = (int64_t)map->blocks;
     int shift = (int)(place & 15);
@@ -336,7 +336,7 @@ bool anchor_scan(const uint8_t *data, size_t size, const struct anchor_range *wa
                  enum anchor_path path, struct arena *arena, struct anchor_map *out)
 {
     size_t blocks = (size + ANCHOR_BLOCK - 1) / ANCHOR_BLOCK;
-    *out = (struct anchor_map){.data = data, .size = size, .blocks = blocks};
+    *out = (struct anchor_map){.data = data, .size = size, .blocks = blocks, .path = path};
     out->unit = arena_array_raw(arena, blocks, sizeof *out->unit);
     out->small = arena_array_raw(arena, blocks, sizeof *out->small);
     out->top = arena_array_raw(arena, blocks, sizeof *out->top);

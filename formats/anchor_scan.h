@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "arena.h"
 
@@ -26,6 +27,8 @@ struct anchor_range {
     uint64_t start, end;
 };
 
+enum anchor_path { ANCHOR_PORTABLE, ANCHOR_AVX2, ANCHOR_AVX512, ANCHOR_PATH_COUNT };
+
 struct anchor_map {
     const uint8_t *data; /* the data section */
     size_t size;
@@ -33,9 +36,8 @@ struct anchor_map {
     uint16_t *unit;  /* bit i: the big-endian f16 triple at 64 b + 4 i is of length 0.96..1.04 */
     uint16_t *small; /* bit i: both big-endian words at 64 b + 4 i are below 256 */
     uint16_t *top;   /* the greatest big-endian word at an even offset */
+    enum anchor_path path; /* what the processor has for later questions about the bytes, too */
 };
-
-enum anchor_path { ANCHOR_PORTABLE, ANCHOR_AVX2, ANCHOR_AVX512, ANCHOR_PATH_COUNT };
 
 /* The fastest path this processor has, and its name. */
 enum anchor_path anchor_best_path(void);
@@ -53,9 +55,22 @@ static inline bool anchor_is_unit(const struct anchor_map *map, uint64_t offset)
     return offset < map->size && (map->unit[offset / ANCHOR_BLOCK] >> (offset / 4 % 16) & 1);
 }
 
+/* The same near the map's ends, and on big-endian machines. */
+uint64_t anchor_unit_bits_checked(const struct anchor_map *map, int64_t place);
+
 /* The unit bits of 64 places from 4-byte place `place` on, which may be negative; zero past the map's ends.
  */
-uint64_t anchor_unit_bits(const struct anchor_map *map, int64_t place);
+static inline uint64_t anchor_unit_bits(const struct anchor_map *map, int64_t place)
+{
+    /* Little-endian, the entries are one stream of bits. */
+    uint64_t byte = (uint64_t)place / 8, low;
+    if (__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__ || place < 0 || byte + 9 > 2 * (uint64_t)map->blocks)
+        return anchor_unit_bits_checked(map, place);
+    const uint8_t *at = (const uint8_t *)map->unit + byte;
+    memcpy(&low, at, sizeof low);
+    unsigned shift = (unsigned)place % 8;
+    return low >> shift | ((uint64_t)at[8] << 1) << (63 - shift);
+}
 
 /* The value of an f16, exactly. */
 float anchor_half(uint16_t bits);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "formats/anchor_index.h"
+#include "formats/anchor_words.h"
 #include "formats/reader.h"
 #include "tests/support/xbg7_block.h"
 #include "tests/support/xpr2_build.h"
@@ -63,12 +64,13 @@ static int look(const uint8_t *data, size_t size, size_t offset, struct anchor_c
     return used[counts.vertex_count - 1] ? 2 : 1;
 }
 
-static void compare(const struct buffer *bytes, const struct anchor_counts *wanted, size_t count, bool thirds)
+static void compare_by(enum anchor_path path, const struct buffer *bytes, const struct anchor_counts *wanted,
+                       size_t count, bool thirds)
 {
     struct arena arena = {0};
     struct anchor_map map;
     struct anchor_index index;
-    assert_true(anchor_scan(bytes->data, bytes->size, NULL, 0, anchor_best_path(), &arena, &map));
+    assert_true(anchor_scan(bytes->data, bytes->size, NULL, 0, path, &arena, &map));
     assert_true(anchor_index_open(&index, &map, wanted, count, &arena));
     size_t places = bytes->size / 4 + 1, found = 0;
     for (size_t k = 0; k < count; k++) {
@@ -92,6 +94,12 @@ static void compare(const struct buffer *bytes, const struct anchor_counts *want
     for (size_t i = 0; i < 65536; i++)
         assert_int_equal(index.uses[i], 0);
     arena_free(&arena);
+}
+
+static void compare(const struct buffer *bytes, const struct anchor_counts *wanted, size_t count, bool thirds)
+{
+    compare_by(anchor_best_path(), bytes, wanted, count, thirds);
+    compare_by(ANCHOR_PORTABLE, bytes, wanted, count, thirds);
 }
 
 /* Blocks of all sizes with noise, zeros and each other between them. */
@@ -140,6 +148,51 @@ static void test_large_counts(void **state)
     struct anchor_counts wanted[] = {{40000, 237606}, {65535, 60000}};
     compare(&bytes, wanted, 2, false);
     buffer_free(&bytes);
+}
+
+/* The three questions by definition, for each stretch of some words: every length around a vector's, every
+ * place of the large word in it. */
+static void check_words(struct anchor_words words, const uint16_t *values, uint64_t count, uint32_t limit)
+{
+    for (uint64_t first = 0; first <= count; first++) {
+        uint64_t large = count, behind = first;
+        uint16_t greatest = 0;
+        for (uint64_t i = first; i < count; i++) {
+            if (values[i] >= limit) {
+                large = i < large ? i : large;
+                behind = i + 1;
+            }
+            greatest = values[i] > greatest ? values[i] : greatest;
+        }
+        assert_int_equal(anchor_first_large(words, first, count, limit), large);
+        assert_int_equal(anchor_behind_large(words, first, count, limit), behind);
+        assert_int_equal(anchor_greatest(words, first, count), greatest);
+    }
+}
+
+static void test_words(void **state)
+{
+    (void)state;
+    static const uint32_t limits[] = {0, 1, 200, 256, 40000, 65535, 65536};
+    bool vectors = anchor_best_path() != ANCHOR_PORTABLE;
+    for (uint64_t count = 0; count < 70; count++) {
+        /* Allocated to the byte, so that a sanitizer sees what reads past the end. */
+        uint16_t *values = malloc(2 * count + 1);
+        uint8_t *bytes = malloc(2 * count + 1);
+        for (uint64_t i = 0; i < count; i++) {
+            bool rare = (i * 7 + count) % 23 == 0;
+            values[i] = (uint16_t)(rare ? 40000 + 65535 * (i % 2) % 25536 : (i * 37 + count) % 200);
+            bytes[2 * i] = (uint8_t)(values[i] >> 8);
+            bytes[2 * i + 1] = (uint8_t)values[i];
+        }
+        for (size_t k = 0; k < sizeof limits / sizeof *limits; k++)
+            for (int with = 0; with <= (int)vectors; with++) {
+                check_words((struct anchor_words){bytes, true, with}, values, count, limits[k]);
+                check_words((struct anchor_words){(uint8_t *)values, false, with}, values, count, limits[k]);
+            }
+        free(values);
+        free(bytes);
+    }
 }
 
 static void test_end(void **state)
@@ -198,9 +251,8 @@ static void test_steps_end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_window),
-        cmocka_unit_test(test_large_counts),
-        cmocka_unit_test(test_end),
+        cmocka_unit_test(test_every_window), cmocka_unit_test(test_large_counts),
+        cmocka_unit_test(test_words),        cmocka_unit_test(test_end),
         cmocka_unit_test(test_steps_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -104,6 +104,28 @@ static void test_paths_agree(void **state)
             }
 }
 
+/* 64 unit bits from any place on, in front of the map and behind it too. */
+static void test_unit_bits(void **state)
+{
+    (void)state;
+    for (size_t size = 0; size < 1300; size += 47) {
+        struct arena arena = {0};
+        struct buffer bytes = mixture(size, 5);
+        struct anchor_map map = scan(bytes.data, bytes.size, NULL, 0, ANCHOR_PORTABLE, &arena);
+        for (int64_t place = -70; place < (int64_t)(size / 4) + 70; place++) {
+            uint64_t expected = 0;
+            for (int64_t i = 0; i < 64; i++) {
+                int64_t at = place + i;
+                bool unit = at >= 0 && at < (int64_t)map.blocks * 16 && (map.unit[at / 16] >> at % 16 & 1);
+                expected |= (uint64_t)unit << i;
+            }
+            assert_true(anchor_unit_bits(&map, place) == expected);
+        }
+        buffer_free(&bytes);
+        arena_free(&arena);
+    }
+}
+
 static void test_every_half(void **state)
 {
     (void)state;
@@ -133,6 +155,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_half),
         cmocka_unit_test(test_paths_agree),
+        cmocka_unit_test(test_unit_bits),
         cmocka_unit_test(test_every_half),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
