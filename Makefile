@@ -33,7 +33,7 @@ FUZZERS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(FUZZ_SOURCES))
 
 # ---- flags -------------------------------------------------------------------------------------------------
 
-PACKAGES := libarchive lmdb libxxhash jansson libzstd zlib libpng sqlite3
+PACKAGES := libarchive lmdb libxxhash jansson libmicrohttpd libzstd zlib libpng sqlite3
 ifneq ($(shell pkg-config --exists $(PACKAGES) 2>/dev/null && echo yes),yes)
   MISSING_PACKAGES := yes
 endif
@@ -139,9 +139,9 @@ dashboard:
 # BUILD_PACKAGES are needed to build, TEST_PACKAGES to run every test. They are installed when this may be done (as
 # root, or through sudo without a question); otherwise the line to run is printed.
 
-BUILD_PACKAGES := gcc libc6-dev pkg-config libarchive-dev liblmdb-dev libxxhash-dev libjansson-dev libzstd-dev zlib1g-dev \
-                  libmeshoptimizer-dev libpng-dev libsqlite3-dev nodejs npm
-TEST_PACKAGES  := libcmocka-dev bats jq sqlite3 assimp-utils chromium prometheus zstd lz4 lmdb-utils man-db
+BUILD_PACKAGES := gcc libc6-dev pkg-config libarchive-dev liblmdb-dev libxxhash-dev libjansson-dev libmicrohttpd-dev \
+                  libzstd-dev zlib1g-dev libmeshoptimizer-dev libpng-dev libsqlite3-dev nodejs npm
+TEST_PACKAGES  := libcmocka-dev bats jq sqlite3 assimp-utils chromium curl prometheus zstd lz4 lmdb-utils man-db
 FUZZ_PACKAGES  := clang-14 libclang-rt-14-dev
 
 .PHONY: deps test-deps

@@ -4,6 +4,7 @@
 #include "cmd/cmd.h"
 #include "cmd/filter.h"
 #include "reports/coverage.h"
+#include "reports/filter.h"
 #include "reports/finding.h"
 #include "reports/priors.h"
 #include "reports/sql.h"
@@ -422,27 +423,10 @@ static bool query_runs(struct query *query, struct store_txn *txn, struct error 
 /* ---- the command
  * ------------------------------------------------------------------------------------------- */
 
-static bool parse_kinds(const char *list, uint32_t *kinds)
-{
-    while (*list) {
-        size_t length = strcspn(list, ",");
-        int i;
-        for (i = 1; i < FINDING_KIND_COUNT; i++) {
-            const char *word = finding_kind_word((enum finding_kind)i);
-            if (strlen(word) == length && strncmp(word, list, length) == 0)
-                break;
-        }
-        if (i == FINDING_KIND_COUNT)
-            return false;
-        *kinds |= UINT32_C(1) << i;
-        list += length + (list[length] == ',');
-    }
-    return *kinds != 0;
-}
-
 static int parse_options(int argc, char **argv, struct query *query)
 {
     const char *argument;
+    struct error err = {0};
     int option;
     while ((option = options_next(&command, argc, argv, &argument)) != OPTIONS_END) {
         switch (option) {
@@ -465,8 +449,8 @@ static int parse_options(int argc, char **argv, struct query *query)
             query->what = option;
             break;
         case OPT_KIND:
-            if (!parse_kinds(argument, &query->kinds))
-                return usage_error(&command, "--kind does not know '%s'", argument);
+            if (!filter_kinds(argument, &query->kinds, &err))
+                return usage_error(&command, "--%s", err.msg);
             break;
         case OPT_SQL:
             query->sql_path = argument;

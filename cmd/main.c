@@ -20,6 +20,7 @@ static const struct {
     {"report", cmd_report, "write a dashboard, figures and pictures of a store into a folder"},
     {"inspect", cmd_inspect, "look into one container, without a store"},
     {"cat", cmd_cat, "write a container's raw bytes to stdout"},
+    {"serve", cmd_serve, "show a store in a browser, live"},
     {"check", cmd_check, "re-hash and cross-check a store"},
     {"corpus", cmd_corpus, "write a corpus whose truth is known"},
     {"bench", cmd_bench, "measure, beside the machine's own limit"},

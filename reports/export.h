@@ -16,6 +16,10 @@
 
 #include "formats/format.h"
 
+/* Counts changes of what is written for the same item, so that a copy kept by somebody can be told to be old.
+ */
+#define EXPORT_VERSION 1
+
 enum export_format { EXPORT_GLB, EXPORT_OBJ, EXPORT_PLY, EXPORT_FORMAT_COUNT };
 
 /* "glb", "obj", "ply". */

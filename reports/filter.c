@@ -143,6 +143,25 @@ bool filter_set(struct view_filter *filter, const char *name, const char *value,
     }
 }
 
+bool filter_knows(const char *name)
+{
+    struct view_filter none = {0};
+    struct error err = {0};
+    bool known;
+    filter_set(&none, name, "", &known, &err);
+    return known;
+}
+
+static const char *kind_word(int i)
+{
+    return finding_kind_word((enum finding_kind)i);
+}
+
+bool filter_kinds(const char *list, uint32_t *kinds, struct error *err)
+{
+    return parse_words("kind", list, kind_word, FINDING_KIND_COUNT, kinds, err);
+}
+
 bool filter_possible(const struct view_filter *filter, struct error *err)
 {
     const uint32_t declined = UINT32_C(1) << RESOURCE_DECLINED;

@@ -12,6 +12,10 @@
  * set already. *known tells whether there is a condition of that name. */
 bool filter_set(struct view_filter *filter, const char *name, const char *value, bool *known,
                 struct error *err);
+/* Whether there is a condition of that name. */
+bool filter_knows(const char *name);
+/* Kinds of findings, separated by commas, to bits. False with *err set (ERROR_USAGE). */
+bool filter_kinds(const char *list, uint32_t *kinds, struct error *err);
 /* False with *err set (ERROR_USAGE, beginning with the name of a condition) when no resource can pass. */
 bool filter_possible(const struct view_filter *filter, struct error *err);
 /* Reads keys separated by commas, '-' in front of one for descending: "-triangles,name". False with *err set

@@ -46,13 +46,17 @@ static bool entries_add(struct entries *entries, const char *path, const struct 
     return true;
 }
 
+static bool is_listed(const struct source_record *source)
+{
+    return source->kind == SOURCE_CONTAINER || source->kind == SOURCE_FAILED ||
+           (source->kind == SOURCE_UNKNOWN && source->is_input);
+}
+
 /* Every place makes an entry; places of one content are joined after sorting, when the least path is known.
  */
 static bool collect_source(const struct hash *path_hash, const struct source_record *source, void *ctx)
 {
-    bool listed = source->kind == SOURCE_CONTAINER || source->kind == SOURCE_FAILED ||
-                  (source->kind == SOURCE_UNKNOWN && source->is_input);
-    if (!listed)
+    if (!is_listed(source))
         return true;
     bool failed = source->kind != SOURCE_CONTAINER;
     return entries_add(ctx, source->path, failed ? path_hash : &source->container, failed);
@@ -163,6 +167,20 @@ bool view_containers(struct store_txn *txn, bool (*each)(const struct view_conta
     arena_free(&paths);
     free(entries.list);
     return ok;
+}
+
+bool view_container(struct store_txn *txn, const char *path, struct arena *arena, struct view_container *out,
+                    bool *found, struct error *err)
+{
+    struct source_record source;
+    struct entry entry = {path, hash_bytes(path, strlen(path)), true};
+    if (!store_get_source(txn, &entry.hash, arena, &source, found, err) || !*found)
+        return err->code == ERROR_NONE;
+    *found = is_listed(&source);
+    if (!*found)
+        return true;
+    return source.kind == SOURCE_CONTAINER ? view_of_content(txn, &source.container, arena, out, found, err)
+                                           : view_of_failed(txn, &entry, arena, out, found, err);
 }
 
 /* ---- resources

@@ -95,11 +95,29 @@ bool view_resources(struct store_txn *txn, const struct view_filter *filter,
  * of all that pass in memory, and reads those that are shown again. */
 bool view_sorted(struct store_txn *txn, const struct view_filter *filter, const struct view_sort *sort,
                  bool (*each)(const struct view_resource *resource, void *ctx), void *ctx, struct error *err);
+/* Resources that are being put into an order: all zero but `sort`, then added in the usual order, then
+ * sorted. Keeps what it needs of them. */
+struct view_order {
+    const struct view_sort *sort;
+    struct arena arena;
+    struct view_order_row {
+        const struct sort_value *values; /* [sort->count] */
+        struct resource_key key;
+        uint32_t met; /* how many were added before: settles what is equal otherwise */
+    } * rows;
+    size_t count, room;
+};
+bool view_order_add(struct view_order *order, const struct view_resource *view); /* false: no memory */
+void view_order_sort(struct view_order *order);
+void view_order_free(struct view_order *order);
 /* Walks the resources of one container that pass, by index; the container is one that a walk gives. */
 bool view_resources_of(struct store_txn *txn, const struct view_container *container,
                        const struct view_filter *filter,
                        bool (*each)(const struct view_resource *resource, void *ctx), void *ctx,
                        struct error *err);
+/* The container at a path, any of its places; its memory is the arena's. */
+bool view_container(struct store_txn *txn, const char *path, struct arena *arena, struct view_container *out,
+                    bool *found, struct error *err);
 /* The one resource under a key, with its container; its memory is the arena's. */
 bool view_resource(struct store_txn *txn, const struct resource_key *key, struct arena *arena,
                    struct view_resource *out, bool *found, struct error *err);

@@ -23,20 +23,6 @@ struct sort_value {
     double number;
 };
 
-struct sort_row {
-    const struct sort_value *values; /* [sort.count] */
-    uint64_t met;                    /* in the usual order: settles what is equal otherwise */
-    struct resource_key key;
-};
-
-struct sort_walk {
-    const struct view_sort *sort;
-    struct arena arena;
-    struct sort_row *rows;
-    size_t count, room;
-    struct error *err;
-};
-
 static double longest_edge(const struct bounds *bounds)
 {
     double longest = -1;
@@ -95,31 +81,29 @@ static bool value_of(const struct view_resource *view, enum view_sort_key key, c
     }
 }
 
-static bool collect_row(const struct view_resource *view, void *ctx)
+bool view_order_add(struct view_order *order, const struct view_resource *view)
 {
-    struct sort_walk *walk = ctx;
-    const struct view_sort *sort = walk->sort;
-    if (walk->count == walk->room) {
-        size_t room = walk->room ? 2 * walk->room : 1024;
-        struct sort_row *rows = realloc(walk->rows, room * sizeof *rows);
+    const struct view_sort *sort = order->sort;
+    if (order->count == order->room) {
+        size_t room = order->room ? 2 * order->room : 1024;
+        struct view_order_row *rows = realloc(order->rows, room * sizeof *rows);
         if (!rows)
-            return error_set(walk->err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory while sorting");
-        walk->rows = rows;
-        walk->room = room;
+            return false;
+        order->rows = rows;
+        order->room = room;
     }
-    struct sort_value *values = arena_array(&walk->arena, sort->count, sizeof *values);
-    bool kept = values != NULL;
-    for (unsigned i = 0; kept && i < sort->count; i++) {
+    struct sort_value *values = arena_array(&order->arena, sort->count, sizeof *values);
+    if (!values)
+        return false;
+    for (unsigned i = 0; i < sort->count; i++) {
         char hex[HASH_HEX];
-        if (value_of(view, sort->keys[i].key, hex, &values[i]))
-            kept =
-                (values[i].text = arena_copy(&walk->arena, values[i].text, strlen(values[i].text))) != NULL;
+        if (value_of(view, sort->keys[i].key, hex, &values[i]) &&
+            !(values[i].text = arena_copy(&order->arena, values[i].text, strlen(values[i].text))))
+            return false;
     }
-    if (!kept)
-        return error_set(walk->err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory while sorting");
-    walk->rows[walk->count] =
-        (struct sort_row){values, walk->count, {view->container->hash, view->record->resource.index}};
-    walk->count++;
+    order->rows[order->count] = (struct view_order_row){
+        values, {view->container->hash, view->record->resource.index}, (uint32_t)order->count};
+    order->count++;
     return true;
 }
 
@@ -131,7 +115,7 @@ static int compare_values(const struct sort_value *a, const struct sort_value *b
 static int compare_rows(const void *a, const void *b, void *ctx)
 {
     const struct view_sort *sort = ctx;
-    const struct sort_row *x = a, *y = b;
+    const struct view_order_row *x = a, *y = b;
     for (unsigned i = 0; i < sort->count; i++) {
         int order = compare_values(&x->values[i], &y->values[i]);
         if (order)
@@ -140,29 +124,51 @@ static int compare_rows(const void *a, const void *b, void *ctx)
     return (x->met > y->met) - (x->met < y->met);
 }
 
+void view_order_sort(struct view_order *order)
+{
+    if (order->count)
+        qsort_r(order->rows, order->count, sizeof *order->rows, compare_rows, (void *)(uintptr_t)order->sort);
+}
+
+void view_order_free(struct view_order *order)
+{
+    arena_free(&order->arena);
+    free(order->rows);
+}
+
+struct sort_walk {
+    struct view_order order;
+    struct error *err;
+};
+
+static bool collect_row(const struct view_resource *view, void *ctx)
+{
+    struct sort_walk *walk = ctx;
+    return view_order_add(&walk->order, view) ||
+           error_set(walk->err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory while sorting");
+}
+
 bool view_sorted(struct store_txn *txn, const struct view_filter *filter, const struct view_sort *sort,
                  bool (*each)(const struct view_resource *resource, void *ctx), void *ctx, struct error *err)
 {
     if (!sort->count)
         return view_resources(txn, filter, each, ctx, err);
-    struct sort_walk walk = {.sort = sort, .err = err};
+    struct sort_walk walk = {.order = {.sort = sort}, .err = err};
     struct view_filter all = *filter;
     struct arena arena = {0};
     all.limit = 0;
     bool ok = view_resources(txn, &all, collect_row, &walk, err) && err->code == ERROR_NONE;
-    if (ok && walk.count)
-        qsort_r(walk.rows, walk.count, sizeof *walk.rows, compare_rows, (void *)(uintptr_t)sort);
-    size_t shown = filter->limit && filter->limit < walk.count ? filter->limit : walk.count;
+    view_order_sort(&walk.order);
+    size_t shown = filter->limit && filter->limit < walk.order.count ? filter->limit : walk.order.count;
     for (size_t i = 0; ok && i < shown; i++) {
         struct view_resource view;
         bool found;
         arena_reset(&arena);
-        ok = view_resource(txn, &walk.rows[i].key, &arena, &view, &found, err);
+        ok = view_resource(txn, &walk.order.rows[i].key, &arena, &view, &found, err);
         if (ok && found && !each(&view, ctx))
             break;
     }
     arena_free(&arena);
-    arena_free(&walk.arena);
-    free(walk.rows);
+    view_order_free(&walk.order);
     return ok;
 }

@@ -225,6 +225,7 @@ static bool check_length(struct store *store, struct error *err)
     mdb_env_stat(store->env, &pages);
     if (mdb_env_get_fd(store->env, &fd) != MDB_SUCCESS || fstat(fd, &status) != 0)
         return refuse(store, err, "cannot be examined");
+    store->seen = status.st_size;
     uint64_t have = (uint64_t)status.st_size / pages.ms_psize;
     if (have + STORE_UNWRITTEN_PAGES > info.me_last_pgno)
         return true;
@@ -452,6 +453,39 @@ void store_end_read(struct store_txn *txn)
     buffer_free(&txn->old_row);
     arena_free(&txn->arena);
     free(txn);
+}
+
+uint64_t store_commit(const struct store_txn *txn)
+{
+    return mdb_txn_id(txn->txn);
+}
+
+static void data_path(const struct store *store, char path[static 4096])
+{
+    unsigned flags = 0;
+    mdb_env_get_flags(store->env, &flags);
+    snprintf(path, 4096, "%s%s", store->path, flags & MDB_NOSUBDIR ? "" : "/data.mdb");
+}
+
+bool store_in_place(struct store *store, struct error *err)
+{
+    char path[4096];
+    struct stat named, open_file;
+    int fd;
+    data_path(store, path);
+    if (stat(path, &named) != 0)
+        return error_set(err, ERROR_STORE, ERROR_NO_OFFSET, "store '%s' is gone: %s", store->path,
+                         strerror(errno));
+    if (mdb_env_get_fd(store->env, &fd) != MDB_SUCCESS || fstat(fd, &open_file) != 0)
+        return refuse(store, err, "cannot be examined");
+    if (named.st_dev != open_file.st_dev || named.st_ino != open_file.st_ino)
+        return refuse(store, err, "was replaced by another one");
+    pthread_mutex_lock(&store->mutex);
+    bool whole = open_file.st_size >= store->seen;
+    if (whole)
+        store->seen = open_file.st_size;
+    pthread_mutex_unlock(&store->mutex);
+    return whole || refuse(store, err, "was cut short while it was open");
 }
 
 /* One attempt. False with txn->map_full set when the map was too small, or with *err set. */

@@ -37,6 +37,13 @@ void store_close(struct store *store); /* NULL is legal */
  * with *err set on failure. */
 struct store_txn *store_begin_read(struct store *store, struct error *err);
 void store_end_read(struct store_txn *txn); /* NULL is legal */
+/* The number of the commit a transaction sees; it grows with every commit of a store. */
+uint64_t store_commit(const struct store_txn *txn);
+/* Whether the path still leads to the file that is open, and all of it is there. False with *err set when it
+ * was removed, replaced or cut short: what is open is then nobody's any more, and a file cut short must not
+ * be read, because a look behind its end kills the process. For who keeps a store open for long; any thread.
+ */
+bool store_in_place(struct store *store, struct error *err);
 
 /* Runs `change` in a write transaction and commits it durably; `change` sees what it has written. When the
  * map is full it is aborted, the map grown and `change` run again from the start, so it must not have effects

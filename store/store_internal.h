@@ -53,7 +53,8 @@ struct store {
     ino_t inode;
     struct store *next;
     pthread_mutex_t update; /* held by store_update */
-    pthread_mutex_t mutex;  /* guards `readers` and the map's place */
+    pthread_mutex_t mutex;  /* guards `readers`, `seen` and the map's place */
+    off_t seen;             /* the data file's length at the last look: it only ever grows */
     unsigned readers;       /* open read transactions of this process: the map may not move under them */
 };
 

@@ -1,0 +1,384 @@
+/* catalogue.c - see catalogue.h */
+#include "reports/catalogue.h"
+
+#include <fnmatch.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WORDS_MOST  8
+#define ORDERS_MOST 24 /* kept; every key alone, both ways */
+
+struct container_row {
+    const char *path, *text; /* text: the path in lower case */
+    uint8_t status, reason, format;
+};
+
+struct resource_row {
+    struct resource_key key;
+    uint32_t container; /* into containers */
+    uint32_t vertices, triangles;
+    uint8_t status, reason, format;
+    struct bounds bounds;
+    double score, margin;
+    struct hash geometry;
+    const char *name;
+    const char *text; /* what words are looked for in, in lower case: name, address, geometry, a line each */
+};
+
+struct order {
+    struct view_sort sort;
+    uint32_t *rows; /* [resource_count] */
+};
+
+struct catalogue {
+    atomic_uint holders;
+    uint64_t commit;
+    struct arena strings;
+    struct container_row *containers;
+    struct resource_row *resources;
+    size_t container_count, container_room, resource_count, resource_room;
+    pthread_mutex_t mutex; /* guards the orders, which are made later than the rest */
+    struct order orders[ORDERS_MOST];
+    unsigned order_count;
+};
+
+static struct catalogue *mutable(const struct catalogue *catalogue)
+{
+    return (struct catalogue *)(uintptr_t)catalogue;
+}
+
+uint64_t catalogue_commit(const struct catalogue *catalogue)
+{
+    return catalogue->commit;
+}
+
+const struct catalogue *catalogue_retain(const struct catalogue *catalogue)
+{
+    atomic_fetch_add(&mutable(catalogue)->holders, 1);
+    return catalogue;
+}
+
+void catalogue_release(const struct catalogue *catalogue)
+{
+    struct catalogue *own = mutable(catalogue);
+    if (!own || atomic_fetch_sub(&own->holders, 1) > 1)
+        return;
+    for (unsigned i = 0; i < own->order_count; i++)
+        free(own->orders[i].rows);
+    pthread_mutex_destroy(&own->mutex);
+    arena_free(&own->strings);
+    free(own->containers);
+    free(own->resources);
+    free(own);
+}
+
+/* ---- building ---- */
+
+struct build {
+    struct catalogue *catalogue;
+    struct store_txn *txn;
+    const struct view_filter *all;
+    struct error *err;
+};
+
+static bool out_of_memory(struct error *err)
+{
+    return error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory while listing the store");
+}
+
+/* A row more at the end of a list; NULL when memory runs out. */
+static void *add_row(void **list, size_t *count, size_t *room, size_t size)
+{
+    if (*count == *room) {
+        size_t more = *room ? *room * 2 : 1024;
+        void *grown = realloc(*list, more * size);
+        if (!grown)
+            return NULL;
+        *list = grown;
+        *room = more;
+    }
+    return (char *)*list + size * (*count)++;
+}
+
+static void fold(char *text)
+{
+    for (; *text; text++)
+        if (*text >= 'A' && *text <= 'Z')
+            *text += 'a' - 'A';
+}
+
+static const char *searched_text(struct arena *arena, const char *name, const char *address,
+                                 const struct hash *geometry)
+{
+    char hex[HASH_HEX] = "";
+    size_t room = strlen(name) + strlen(address) + sizeof hex + 2;
+    char *text = arena_alloc(arena, room);
+    if (!text)
+        return NULL;
+    if (!hash_is_zero(geometry))
+        hash_format(geometry, hex);
+    snprintf(text, room, "%s\n%s\n%s", name, address, hex);
+    fold(text);
+    return text;
+}
+
+static bool add_resource(const struct view_resource *view, void *ctx)
+{
+    struct build *build = ctx;
+    struct catalogue *catalogue = build->catalogue;
+    const struct resource *resource = &view->record->resource;
+    struct resource_row *row = add_row((void **)&catalogue->resources, &catalogue->resource_count,
+                                       &catalogue->resource_room, sizeof *row);
+    if (!row)
+        return out_of_memory(build->err);
+    *row = (struct resource_row){
+        .key = {view->container->hash, resource->index},
+        .container = (uint32_t)(catalogue->container_count - 1),
+        .vertices = resource->vertices,
+        .triangles = resource->triangles,
+        .status = (uint8_t)resource->status,
+        .reason = (uint8_t)resource->reason,
+        .format = (uint8_t)resource->format,
+        .bounds = resource->bounds,
+        .score = resource->score,
+        .margin = resource->margin,
+        .geometry = view->record->geometry,
+        .name = arena_copy(&catalogue->strings, view->name, strlen(view->name)),
+        .text = searched_text(&catalogue->strings, view->name, view->address, &view->record->geometry),
+    };
+    return (row->name && row->text) || out_of_memory(build->err);
+}
+
+static bool add_container(const struct view_container *view, void *ctx)
+{
+    struct build *build = ctx;
+    struct catalogue *catalogue = build->catalogue;
+    struct container_row *row = add_row((void **)&catalogue->containers, &catalogue->container_count,
+                                        &catalogue->container_room, sizeof *row);
+    char *text = arena_copy(&catalogue->strings, view->path, strlen(view->path));
+    const char *path = arena_copy(&catalogue->strings, view->path, strlen(view->path));
+    if (!row || !text || !path)
+        return out_of_memory(build->err);
+    fold(text);
+    *row = (struct container_row){path, text, (uint8_t)view->status, (uint8_t)view->reason,
+                                  (uint8_t)view->format};
+    return view_resources_of(build->txn, view, build->all, add_resource, build, build->err);
+}
+
+struct catalogue *catalogue_build(struct store_txn *txn, struct error *err)
+{
+    static const struct view_filter all = {0};
+    struct catalogue *catalogue = calloc(1, sizeof *catalogue);
+    if (!catalogue) {
+        out_of_memory(err);
+        return NULL;
+    }
+    catalogue->commit = store_commit(txn);
+    atomic_init(&catalogue->holders, 1);
+    pthread_mutex_init(&catalogue->mutex, NULL);
+    struct build build = {catalogue, txn, &all, err};
+    if (view_containers(txn, add_container, &build, err) && err->code == ERROR_NONE)
+        return catalogue;
+    catalogue_release(catalogue);
+    return NULL;
+}
+
+/* ---- words ---- */
+
+struct words {
+    const char *word[WORDS_MOST]; /* in lower case */
+    size_t count;
+};
+
+/* What is beyond the last word that fits belongs to it: a search for more finds less, never more. */
+static bool words_split(const char *text, struct arena *arena, struct words *words, struct error *err)
+{
+    *words = (struct words){0};
+    char *at = arena_copy(arena, text ? text : "", text ? strlen(text) : 0);
+    if (!at)
+        return out_of_memory(err);
+    fold(at);
+    for (at += strspn(at, " "); *at; at += strspn(at, " ")) {
+        words->word[words->count++] = at;
+        if (words->count == WORDS_MOST)
+            break;
+        at += strcspn(at, " ");
+        if (*at)
+            *at++ = '\0';
+    }
+    return true;
+}
+
+static bool has_words(const char *text, const struct words *words)
+{
+    for (size_t i = 0; i < words->count; i++)
+        if (!strstr(text, words->word[i]))
+            return false;
+    return true;
+}
+
+/* ---- orders ---- */
+
+/* A row in the shape in which filters and orders look at resources; all zero at first. */
+struct row_view {
+    struct view_resource view;
+    struct view_container container;
+    struct resource_record record;
+};
+
+static void show_row(const struct catalogue *catalogue, const struct resource_row *row, struct row_view *out)
+{
+    struct resource *resource = &out->record.resource;
+    out->container.path = catalogue->containers[row->container].path;
+    out->container.hash = row->key.container;
+    resource->index = row->key.index;
+    resource->status = (enum resource_status)row->status;
+    resource->reason = (enum decline_reason)row->reason;
+    resource->format = (enum format_id)row->format;
+    resource->vertices = row->vertices;
+    resource->triangles = row->triangles;
+    resource->bounds = row->bounds;
+    resource->score = row->score;
+    resource->margin = row->margin;
+    out->record.geometry = row->geometry;
+    out->view =
+        (struct view_resource){.container = &out->container, .record = &out->record, .name = row->name};
+}
+
+static bool make_order(const struct catalogue *catalogue, const struct view_sort *sort,
+                       struct row_view *scratch, uint32_t *rows)
+{
+    struct view_order order = {.sort = sort};
+    bool ok = true;
+    for (size_t i = 0; ok && i < catalogue->resource_count; i++) {
+        show_row(catalogue, &catalogue->resources[i], scratch);
+        ok = view_order_add(&order, &scratch->view);
+    }
+    if (ok)
+        view_order_sort(&order);
+    for (size_t i = 0; ok && i < order.count; i++)
+        rows[i] = order.rows[i].met;
+    view_order_free(&order);
+    return ok;
+}
+
+static bool same_sort(const struct view_sort *a, const struct view_sort *b)
+{
+    bool same = a->count == b->count;
+    for (unsigned i = 0; same && i < a->count; i++)
+        same = a->keys[i].key == b->keys[i].key && a->keys[i].descending == b->keys[i].descending;
+    return same;
+}
+
+/* The rows in an order: kept ones, or made now and kept while there is room, else in the arena. NULL when
+ * memory runs out. Threads that want one at the same time wait: most often it is the same. */
+static const uint32_t *find_order(const struct catalogue *catalogue, const struct view_sort *sort,
+                                  struct arena *arena, struct row_view *scratch)
+{
+    struct catalogue *own = mutable(catalogue);
+    const uint32_t *found = NULL;
+    pthread_mutex_lock(&own->mutex);
+    for (unsigned i = 0; !found && i < own->order_count; i++)
+        if (same_sort(&own->orders[i].sort, sort))
+            found = own->orders[i].rows;
+    bool keep = own->order_count < ORDERS_MOST;
+    size_t count = catalogue->resource_count;
+    uint32_t *rows = found  ? NULL
+                     : keep ? malloc((count + 1) * sizeof *rows)
+                            : arena_array_raw(arena, count + 1, sizeof *rows);
+    if (rows && make_order(catalogue, sort, scratch, rows)) {
+        found = rows;
+        if (keep)
+            own->orders[own->order_count++] = (struct order){*sort, rows};
+    } else if (keep) {
+        free(rows);
+    }
+    pthread_mutex_unlock(&own->mutex);
+    return found;
+}
+
+/* ---- lists ---- */
+
+/* Which rows are shown: counted as they pass. */
+struct window_count {
+    struct catalogue_window window;
+    uint64_t total;
+    size_t shown;
+};
+
+static bool in_window(struct window_count *count)
+{
+    bool shown = count->total >= count->window.offset && count->shown < count->window.limit;
+    count->total++;
+    count->shown += shown;
+    return shown;
+}
+
+static size_t window_room(struct catalogue_window window, size_t rows)
+{
+    return window.limit < rows ? (size_t)window.limit : rows;
+}
+
+bool catalogue_resources(const struct catalogue *catalogue, const struct view_filter *filter,
+                         const char *text, const struct view_sort *sort, struct catalogue_window window,
+                         struct arena *arena, const struct resource_key ***keys, size_t *count,
+                         uint64_t *total, struct error *err)
+{
+    struct words words;
+    struct window_count counter = {.window = window};
+    size_t rows = catalogue->resource_count;
+    const struct resource_key **list = arena_array(arena, window_room(window, rows), sizeof *list);
+    bool *within = arena_array(arena, catalogue->container_count, sizeof *within);
+    struct row_view *scratch = arena_alloc(arena, sizeof *scratch);
+    const uint32_t *order = scratch && sort->count ? find_order(catalogue, sort, arena, scratch) : NULL;
+    if (!list || !within || !scratch || (sort->count && !order))
+        return out_of_memory(err);
+    if (!words_split(text, arena, &words, err))
+        return false;
+    for (size_t i = 0; i < catalogue->container_count; i++)
+        within[i] = !filter->container || fnmatch(filter->container, catalogue->containers[i].path, 0) == 0;
+    for (size_t i = 0; i < rows; i++) {
+        const struct resource_row *row = &catalogue->resources[order ? order[i] : i];
+        if (!within[row->container] || !has_words(row->text, &words))
+            continue;
+        show_row(catalogue, row, scratch);
+        if (view_passes(filter, &scratch->record.resource, row->name) && in_window(&counter))
+            list[counter.shown - 1] = &row->key;
+    }
+    *keys = list;
+    *count = counter.shown;
+    *total = counter.total;
+    return true;
+}
+
+static bool container_passes(const struct container_row *row, const struct catalogue_containers *filter)
+{
+    return (!filter->statuses || filter->statuses >> row->status & 1) &&
+           (!filter->reasons || filter->reasons >> row->reason & 1) &&
+           (!filter->formats || filter->formats >> row->format & 1) &&
+           (!filter->glob || fnmatch(filter->glob, row->path, 0) == 0);
+}
+
+bool catalogue_containers(const struct catalogue *catalogue, const struct catalogue_containers *filter,
+                          const char *text, struct catalogue_window window, struct arena *arena,
+                          const char ***paths, size_t *count, uint64_t *total, struct error *err)
+{
+    struct words words;
+    struct window_count counter = {.window = window};
+    const char **list = arena_array(arena, window_room(window, catalogue->container_count), sizeof *list);
+    if (!list)
+        return out_of_memory(err);
+    if (!words_split(text, arena, &words, err))
+        return false;
+    for (size_t i = 0; i < catalogue->container_count; i++) {
+        const struct container_row *row = &catalogue->containers[i];
+        if (has_words(row->text, &words) && container_passes(row, filter) && in_window(&counter))
+            list[counter.shown - 1] = row->path;
+    }
+    *paths = list;
+    *count = counter.shown;
+    *total = counter.total;
+    return true;
+}
