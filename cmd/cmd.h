@@ -35,6 +35,7 @@ int cmd_serve(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_corpus(int argc, char **argv);
 int cmd_report(int argc, char **argv);
+int cmd_merge(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
 
 /* One long option of a command; the help text is generated from it. */

@@ -22,6 +22,7 @@ static const struct {
     {"cat", cmd_cat, "write a container's raw bytes to stdout"},
     {"serve", cmd_serve, "show a store in a browser, live"},
     {"check", cmd_check, "re-hash and cross-check a store"},
+    {"merge", cmd_merge, "several stores into one, the result independent of their order"},
     {"corpus", cmd_corpus, "write a corpus whose truth is known"},
     {"bench", cmd_bench, "measure, beside the machine's own limit"},
 };

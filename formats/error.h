@@ -26,6 +26,7 @@ enum error_code {
     ERROR_IO,
     ERROR_STORE,
     ERROR_USAGE,
+    ERROR_DISK, /* a disk is full or fails: a passing fault of the machine */
 };
 
 #define ERROR_NO_OFFSET UINT64_MAX

@@ -92,6 +92,7 @@ enum flag {
     FLAG_AMBIGUOUS_FORMAT,    /* "ambiguous-format": two formats recognise it equally */
     FLAG_ROUNDED,             /* "rounded": an integer coordinate has no exact f32 */
     FLAG_BAD_LINK,            /* "bad-link": an archive member with a link or device in place of bytes */
+    FLAG_PARTIAL,             /* "partial": an archive of which some shards have not been merged */
     FLAG_COUNT
 };
 #define FLAG_BIT(flag) (UINT32_C(1) << (flag))

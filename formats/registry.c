@@ -136,7 +136,8 @@ const char *flag_word(enum flag flag)
                                                   "texture-overlap",
                                                   "ambiguous-format",
                                                   "rounded",
-                                                  "bad-link"};
+                                                  "bad-link",
+                                                  "partial"};
     return (unsigned)flag < FLAG_COUNT ? words[flag] : "unknown";
 }
 

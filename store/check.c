@@ -1,4 +1,5 @@
 /* check.c - the whole store examined, digested, measured. See store.h. */
+#include "store/part.h"
 #include "store/store_internal.h"
 
 #include <stdarg.h>
@@ -318,8 +319,18 @@ static bool check_run(struct check *check, const MDB_val *key, const struct valu
     return true;
 }
 
-/* Whether the source named in a set has what the set is kept for. */
-static bool source_belongs(enum store_db db, const struct source_record *record, const struct hash *key)
+static bool check_part(struct check *check, const MDB_val *key, const struct value *value, struct error *err)
+{
+    struct part_record part;
+    struct error fault = {0};
+    if (!part_read(value->bytes, value->size, &check->arena, &part, &fault))
+        return problem_of(check, key, &fault, err);
+    if (key->mv_size != RESOURCE_KEY_SIZE || resource_key_read(key->mv_data).index != part.shard)
+        problem(check, key, "the key is not that of shard %u", part.shard);
+    return true;
+}
+
+bool source_belongs(enum store_db db, const struct source_record *record, const struct hash *key)
 {
     if (db == DB_MEMBERS)
         return hash_equal(&record->parent, key);
@@ -331,7 +342,7 @@ static bool source_belongs(enum store_db db, const struct source_record *record,
     return record->stem && hash_equal(&stem, key);
 }
 
-static bool resource_belongs(enum store_db db, const struct resource_record *record, const struct hash *key)
+bool resource_belongs(enum store_db db, const struct resource_record *record, const struct hash *key)
 {
     if (db == DB_USES)
         return hash_equal(&record->geometry, key);
@@ -397,6 +408,7 @@ static bool check_one(const MDB_val *key, const MDB_val *stored, void *ctx, stru
         [DB_FINDINGS] = check_finding,
         [DB_CAPTURES] = check_capture,
         [DB_DECLINED] = check_declined,
+        [DB_PARTS] = check_part,
     };
     struct check *check = ctx;
     struct value value;

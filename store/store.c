@@ -38,6 +38,7 @@ static const struct {
     [DB_GEOMETRY] = {"geometry", 0},
     [DB_USES] = {"uses", MDB_DUPSORT | MDB_DUPFIXED},
     [DB_RUNS] = {"runs", 0},
+    [DB_PARTS] = {"parts", 0},
 };
 static const char schema_key[] = "schema";
 
@@ -51,9 +52,17 @@ bool store_db_is_set(enum store_db db)
     return databases[db].flags & MDB_DUPSORT;
 }
 
+enum error_code store_errno_code(int number)
+{
+    /* EFBIG: of `ulimit -f`. LMDB calls a write that ends early EIO, which is what a full disk does as well.
+     */
+    bool disk = number == ENOSPC || number == EDQUOT || number == EFBIG || number == EIO;
+    return disk ? ERROR_DISK : ERROR_STORE;
+}
+
 bool store_fail(const struct store *store, int rc, const char *what, struct error *err)
 {
-    enum error_code code = rc == ENOMEM ? ERROR_NOMEM : ERROR_STORE;
+    enum error_code code = rc == ENOMEM ? ERROR_NOMEM : store_errno_code(rc);
     return error_set(err, code, ERROR_NO_OFFSET, "store '%s': %s: %s", store->path, what, mdb_strerror(rc));
 }
 
@@ -140,8 +149,8 @@ static bool make_place(const struct store *store, bool single, struct error *err
 {
     int made = single ? open(store->path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666) : mkdir(store->path, 0777);
     if (made < 0 && errno != EEXIST)
-        return error_set(err, ERROR_STORE, ERROR_NO_OFFSET, "store '%s' cannot be made: %s", store->path,
-                         strerror(errno));
+        return error_set(err, store_errno_code(errno), ERROR_NO_OFFSET, "store '%s' cannot be made: %s",
+                         store->path, strerror(errno));
     if (single)
         close(made);
     const char *slash = strrchr(store->path, '/');
@@ -157,6 +166,11 @@ static bool make_place(const struct store *store, bool single, struct error *err
     return true;
 }
 
+static bool may_create(enum store_mode mode)
+{
+    return mode == STORE_CREATE || mode == STORE_SCRATCH;
+}
+
 /* Looks at what is at the path, makes it when asked to, and says in *single whether it is a file. */
 static bool find_place(struct store *store, enum store_mode mode, bool *single, struct error *err)
 {
@@ -165,14 +179,19 @@ static bool find_place(struct store *store, enum store_mode mode, bool *single, 
     if (!there && errno != ENOENT)
         return error_set(err, ERROR_STORE, ERROR_NO_OFFSET, "store '%s': %s", store->path, strerror(errno));
     *single = is_single_file(store->path) && (!there || !S_ISDIR(status.st_mode));
-    if (!there && mode != STORE_CREATE)
+    if (!there && !may_create(mode))
         return refuse(store, err, "does not exist; `anchorage run -s STORE INPUT...` makes one");
     if (!there && (!make_place(store, *single, err) || stat(store->path, &status) != 0))
         return err->code == ERROR_NONE ? refuse(store, err, "cannot be made") : false;
     store->device = status.st_dev;
     store->inode = status.st_ino;
+    if (*single && !S_ISREG(status.st_mode))
+        return refuse(store, err, "is no regular file");
+    store->sealed = *single && !(status.st_mode & (S_IWUSR | S_IWGRP | S_IWOTH));
+    if (store->sealed && store->writer)
+        return refuse(store, err, "is sealed (nobody may write it); `anchorage merge -o NEW` makes a copy");
     if (*single)
-        return S_ISREG(status.st_mode) || refuse(store, err, "is no regular file");
+        return true;
     if (!S_ISDIR(status.st_mode))
         return refuse(store, err, "is a file; a store is a directory, or a file whose name ends in .mdb");
     char data[4096];
@@ -181,7 +200,7 @@ static bool find_place(struct store *store, enum store_mode mode, bool *single, 
         return true;
     if (errno != ENOENT)
         return error_set(err, ERROR_STORE, ERROR_NO_OFFSET, "store '%s': %s", store->path, strerror(errno));
-    if (mode != STORE_CREATE)
+    if (!may_create(mode))
         return refuse(store, err, "is a directory without a store in it (no data.mdb)");
     return is_fresh_directory(store->path) ||
            refuse(store, err, "is a directory that holds other files; name a new or an empty one");
@@ -234,9 +253,9 @@ static bool check_length(struct store *store, struct error *err)
                      (long long)status.st_size, (unsigned long long)(info.me_last_pgno + 1) * pages.ms_psize);
 }
 
-static bool open_map(struct store *store, bool single, size_t map, struct error *err)
+static bool open_map(struct store *store, bool single, size_t map, unsigned extra, struct error *err)
 {
-    unsigned flags = MDB_NOTLS | (single ? MDB_NOSUBDIR : 0) | (store->writer ? 0 : MDB_RDONLY);
+    unsigned flags = MDB_NOTLS | (single ? MDB_NOSUBDIR : 0) | (store->writer ? 0 : MDB_RDONLY) | extra;
     int rc = open_env(store, flags, map);
     while (rc == ENOMEM && map > STORE_MAP_LEAST)
         rc = open_env(store, flags, map /= 2);
@@ -317,10 +336,10 @@ static bool prepare(struct store *store, enum store_mode mode, struct error *err
     rc = mdb_dbi_open(txn.txn, NULL, 0, &root);
     if (rc == MDB_SUCCESS)
         rc = mdb_stat(txn.txn, root, &stat);
-    bool create = rc == MDB_SUCCESS && stat.ms_entries == 0 && mode == STORE_CREATE;
+    bool create = rc == MDB_SUCCESS && stat.ms_entries == 0 && may_create(mode);
     if (rc != MDB_SUCCESS)
         store_fail(store, rc, "root", err);
-    else if (stat.ms_entries == 0 && mode != STORE_CREATE)
+    else if (stat.ms_entries == 0 && !may_create(mode))
         refuse(store, err, "is empty: its creation was interrupted, and the next `anchorage run` fills it");
     if (err->code != ERROR_NONE || !open_databases(&txn, create, err)) {
         mdb_txn_abort(txn.txn);
@@ -350,12 +369,18 @@ struct store *store_open_map(const char *path, enum store_mode mode, bool wait_l
         store->path[length - 1] = '\0';
     store->lock_fd = -1;
     store->writer = mode != STORE_READ;
+    unsigned extra = mode == STORE_SCRATCH ? MDB_NOSYNC : 0;
     pthread_mutex_init(&store->mutex, NULL);
     pthread_mutex_init(&store->update, NULL);
-    if (find_place(store, mode, &single, err) && lock_check_filesystem(store->path, err) &&
-        register_store(store, err) && (!store->writer || take_lock(store, single, wait_lock, err)) &&
-        open_map(store, single, map, err) && check_length(store, err) && prepare(store, mode, err))
+    if (!find_place(store, mode, &single, err))
+        goto fail;
+    if (store->sealed)
+        extra |= MDB_NOLOCK;
+    if ((store->sealed || lock_check_filesystem(store->path, err)) && register_store(store, err) &&
+        (!store->writer || take_lock(store, single, wait_lock, err)) &&
+        open_map(store, single, map, extra, err) && check_length(store, err) && prepare(store, mode, err))
         return store;
+fail:
     store_close(store);
     return NULL;
 }
@@ -373,6 +398,28 @@ void store_close(struct store *store)
     pthread_mutex_destroy(&store->mutex);
     free(store->path);
     free(store);
+}
+
+bool store_sync(struct store *store, struct error *err)
+{
+    int rc = mdb_env_sync(store->env, 1);
+    return rc == MDB_SUCCESS || store_fail(store, rc, "sync", err);
+}
+
+bool store_is_sealed(const struct store *store)
+{
+    return store->sealed;
+}
+
+const char *store_path(const struct store *store)
+{
+    return store->path;
+}
+
+bool store_is_at(const struct store *store, const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && status.st_dev == store->device && status.st_ino == store->inode;
 }
 
 /* ---- transactions ---- */

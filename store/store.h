@@ -22,15 +22,27 @@ enum store_mode {
     STORE_READ,   /* must exist */
     STORE_WRITE,  /* must exist; takes the writer's lock */
     STORE_CREATE, /* made when absent; takes the writer's lock */
+    /* As STORE_CREATE, and commits are not waited for: a store that is cheaper made again than kept through a
+     * power cut. A process that dies loses nothing; store_sync makes it durable. */
+    STORE_SCRATCH,
 };
 
 /* Opens the store at `path` (a directory, or one file whose name ends in .mdb). `wait_lock`: wait for another
  * writer instead of failing; a failure names the holder's pid. An older or newer schema is refused with both
  * numbers, a network file system with its name, what is no store with what it is. A process may open a store
  * once at a time, and a child it forks must not use the handle; any number of threads may. On failure *err is
- * set (ERROR_STORE, or ERROR_NOMEM) and NULL returned. */
+ * set (ERROR_STORE, ERROR_DISK for a full or failing disk, or ERROR_NOMEM) and NULL returned. */
 struct store *store_open(const char *path, enum store_mode mode, bool wait_lock, struct error *err);
 void store_close(struct store *store); /* NULL is legal */
+/* Waits until all commits are on the disk. */
+bool store_sync(struct store *store, struct error *err);
+/* Whether the handle is of a sealed store: one file that nobody may write (no write permission). It never
+ * changes again, so it is read without locks and from any file system, one shared by other machines
+ * included. */
+bool store_is_sealed(const struct store *store);
+const char *store_path(const struct store *store);
+/* Whether the handle is of the store at that path. */
+bool store_is_at(const struct store *store, const char *path);
 
 /* A read transaction sees one commit for its whole life, whichever thread uses it, one at a time. While it is
  * open the pages it sees cannot be reused, so one that is kept through many commits makes the file grow. NULL

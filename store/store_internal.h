@@ -33,6 +33,7 @@ enum store_db {
     DB_GEOMETRY,   /* geometry hash -> encoded geometry */
     DB_USES,       /* set: geometry hash -> resource keys */
     DB_RUNS,       /* u64 BE -> run record */
+    DB_PARTS,      /* hash of an archive's path, u32 BE shard -> part record: what one shard saw of it */
     DB_COUNT
 };
 
@@ -49,6 +50,7 @@ struct store {
     MDB_dbi dbi[DB_COUNT];
     int lock_fd; /* of the writer's lock; -1 for readers */
     bool writer, registered;
+    bool sealed;  /* see store_is_sealed */
     dev_t device; /* of the data file: a process opens a store once */
     ino_t inode;
     struct store *next;
@@ -76,6 +78,8 @@ struct store *store_open_map(const char *path, enum store_mode mode, bool wait_l
 bool store_fail(const struct store *store, int rc, const char *what, struct error *err);
 /* The same for a write: notes a full map in the transaction. */
 bool store_fail_write(struct store_txn *txn, int rc, const char *what, struct error *err);
+/* ERROR_DISK for an errno by which a disk is full or fails, else ERROR_STORE. */
+enum error_code store_errno_code(int number);
 /* ERROR_NOMEM. Always false. */
 bool store_nomem(struct error *err);
 const char *store_db_name(enum store_db db);
@@ -196,6 +200,14 @@ static inline struct hash hash_text(const char *text)
 {
     return hash_bytes(text, strlen(text));
 }
+
+/* ---- store_write.c ---- */
+/* Whether two encodings of a geometry hold the same bytes. Equal encodings do; others are decoded. */
+bool same_geometry(const struct value *a, const uint8_t *b, size_t b_size, bool *same, struct error *err);
+
+/* ---- check.c: whether what a set names has what the set is kept for ---- */
+bool source_belongs(enum store_db db, const struct source_record *record, const struct hash *key);
+bool resource_belongs(enum store_db db, const struct resource_record *record, const struct hash *key);
 
 /* Says which record of which key cannot be read; a failure to read one is a failure of the store. Always
  * false. */

@@ -111,7 +111,7 @@ int lock_take(const char *path, bool wait, struct error *err)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (fd < 0) {
-        error_set(err, ERROR_STORE, ERROR_NO_OFFSET, "lock '%s': %s", path, strerror(errno));
+        error_set(err, store_errno_code(errno), ERROR_NO_OFFSET, "lock '%s': %s", path, strerror(errno));
         return -1;
     }
     if (!lock_try(fd, path, wait, err)) {
@@ -122,7 +122,7 @@ int lock_take(const char *path, bool wait, struct error *err)
     char text[32];
     int length = snprintf(text, sizeof text, "%ld\n", (long)getpid());
     if (ftruncate(fd, 0) != 0 || pwrite(fd, text, (size_t)length, 0) != length) {
-        error_set(err, ERROR_STORE, ERROR_NO_OFFSET, "lock '%s': %s", path, strerror(errno));
+        error_set(err, store_errno_code(errno), ERROR_NO_OFFSET, "lock '%s': %s", path, strerror(errno));
         close(fd);
         return -1;
     }

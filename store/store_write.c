@@ -241,9 +241,7 @@ bool store_put_container(struct store_txn *txn, const struct hash *container,
 
 /* ---- geometry ---- */
 
-/* Whether two encodings hold the same bytes. Equal encodings do; encodings by other codecs are decoded. */
-static bool same_geometry(const struct value *a, const uint8_t *b, size_t b_size, bool *same,
-                          struct error *err)
+bool same_geometry(const struct value *a, const uint8_t *b, size_t b_size, bool *same, struct error *err)
 {
     *same = a->size == b_size && memcmp(a->bytes, b, b_size) == 0;
     if (*same)
