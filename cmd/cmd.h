@@ -69,6 +69,9 @@ void warning(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* Whole decimal number within low..high; false (nothing printed) otherwise. */
 bool parse_number(const char *text, uint64_t low, uint64_t high, uint64_t *value);
+/* Whole decimal number with K, M, G or T behind it (powers of 1024; either case) or nothing; false (nothing
+ * printed) otherwise. */
+bool parse_size(const char *text, uint64_t *value);
 
 /* Flushes stdout: false with a message when what was printed did not arrive (disk full); a closed pipe is no
  * failure. Every command that prints data ends with it. */

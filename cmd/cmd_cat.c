@@ -2,23 +2,24 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cmd/cmd.h"
+#include "cmd/limits.h"
 #include "pipeline/address.h"
-#include "pipeline/extract.h"
 
 static const struct command command = {
     .name = "cat",
-    .usage = "ADDRESS",
+    .usage = "[options] ADDRESS",
     .purpose = "Writes the bytes at an address (`night.zip!old.7z!models/CALPB.BGF`) to stdout.",
-    .options = (const struct option_info[]){{0}},
+    .options = (const struct option_info[]){LIMIT_OPTIONS(0), {0}},
 };
 
 int cmd_cat(int argc, char **argv)
 {
     const char *argument;
-    int option = options_next(&command, argc, argv, &argument);
-    if (option != OPTIONS_END)
-        return option == OPTIONS_HELP ? EXIT_DONE : EXIT_USAGE;
+    struct limit_settings settings = LIMIT_SETTINGS_DEFAULT;
+    int option;
+    while ((option = options_next(&command, argc, argv, &argument)) != OPTIONS_END)
+        if (option < 0 || !limit_option(&command, &settings, option, argument))
+            return option == OPTIONS_HELP ? EXIT_DONE : EXIT_USAGE;
     if (argc - optind != 1)
         return usage_error(&command, argc == optind ? "there is no ADDRESS" : "one ADDRESS at a time");
     struct address address;
@@ -32,13 +33,15 @@ int cmd_cat(int argc, char **argv)
         address_free(&address);
         return usage_error(&command, "the bytes are binary; redirect them to a file or a pipe");
     }
-    const struct extract_limits limits = EXTRACT_LIMITS_DEFAULT;
+    struct extract_options options;
     struct extracted item = {0};
     struct error err = {0};
-    bool ok = extract_address(address.container, &limits, &item, &err);
+    bool ok = limit_extract_options(&settings, &options, &err) &&
+              extract_address(address.container, &options, &item, &err);
     if (ok)
         fwrite(item.data, 1, item.size, stdout);
     extracted_free(&item);
+    spool_free(options.spool);
     address_free(&address);
     if (!ok)
         return failure(&err);

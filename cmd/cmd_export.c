@@ -7,6 +7,7 @@
 
 #include "cmd/cmd.h"
 #include "cmd/filter.h"
+#include "cmd/limits.h"
 #include "pipeline/lookup.h"
 #include "reports/aside.h"
 #include "reports/export.h"
@@ -14,7 +15,13 @@
 #include "reports/text.h"
 #include "reports/view.h"
 
-enum { OPT_FORMAT = FILTER_FORMAT, OPT_STORE = FILTER_OPTION_COUNT, OPT_OUTPUT, OPT_PHYSICAL };
+enum {
+    OPT_FORMAT = FILTER_FORMAT,
+    OPT_LIMITS = FILTER_OPTION_COUNT,
+    OPT_STORE = OPT_LIMITS + LIMIT_OPTION_COUNT,
+    OPT_OUTPUT,
+    OPT_PHYSICAL
+};
 
 static const struct command command = {
     .name = "export",
@@ -28,6 +35,7 @@ static const struct command command = {
             FILTER_OPTIONS(0),
             [OPT_FORMAT] = {"format", 0, "glb|obj|ply",
                             "what to write, for a folder or stdout (default: glb)"},
+            LIMIT_OPTIONS(OPT_LIMITS),
             [OPT_STORE] = {"store", 's', "STORE", "take resources from this store"},
             [OPT_OUTPUT] = {"output", 'o', "FILE|DIR/", "where to write; '-' is stdout"},
             [OPT_PHYSICAL] = {"physical", 0, NULL,
@@ -38,7 +46,8 @@ static const struct command command = {
 
 struct job {
     const char *store_path, *output;
-    bool format_given, folder, filtered, physical;
+    bool format_given, folder, filtered, physical, limited;
+    struct limit_settings limits; /* of what is read straight from a file */
     enum export_format format;
     struct view_filter filter;
     struct store_txn *txn;
@@ -265,8 +274,11 @@ static bool export_from_file(struct job *job, const char *text, struct lookup_fi
 {
     uint32_t *indices;
     size_t count;
-    if (!lookup_in_file(text, file, &job->err) ||
-        !lookup_resources(text, file, &job->arena, &indices, &count, &job->err))
+    struct extract_options options;
+    bool found = limit_extract_options(&job->limits, &options, &job->err) &&
+                 lookup_in_file(text, &options, file, &job->err);
+    spool_free(options.spool);
+    if (!found || !lookup_resources(text, file, &job->arena, &indices, &count, &job->err))
         return false;
     struct view_container *container = arena_alloc(&job->arena, sizeof *container);
     if (!container)
@@ -321,6 +333,12 @@ static int parse_options(int argc, char **argv, struct job *job)
         case OPTIONS_BAD:
             return EXIT_USAGE;
         default:
+            if (option >= OPT_LIMITS) {
+                if (!limit_option(&command, &job->limits, option - OPT_LIMITS, argument))
+                    return EXIT_USAGE;
+                job->limited = true;
+                break;
+            }
             if (!filter_option(&command, &job->filter, option, argument))
                 return EXIT_USAGE;
             job->filtered = true;
@@ -332,6 +350,8 @@ static int parse_options(int argc, char **argv, struct job *job)
         return usage_error(&command, "there is no ADDRESS and no filter");
     if (!filter_check(&command, &job->filter))
         return EXIT_USAGE;
+    if (job->limited && job->store_path)
+        return usage_error(&command, "limits are for what is read straight from a file, without -s");
     if (job->physical && !job->store_path)
         return usage_error(&command, "--physical: twins are known in a store only; -s STORE is missing");
     if (job->filtered && !job->store_path)
@@ -380,7 +400,7 @@ static bool run_job(struct job *job, struct store *store, char **addresses, size
 
 int cmd_export(int argc, char **argv)
 {
-    struct job job = {.format = EXPORT_GLB};
+    struct job job = {.format = EXPORT_GLB, .limits = LIMIT_SETTINGS_DEFAULT};
     int status = parse_options(argc, argv, &job);
     if (status == EXIT_DONE)
         status = choose_output(&job);

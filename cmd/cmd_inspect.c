@@ -1,7 +1,7 @@
 /* cmd_inspect.c - `anchorage inspect`: one container, without a store. */
 #include <string.h>
 
-#include "cmd/cmd.h"
+#include "cmd/limits.h"
 #include "formats/topology.h"
 #include "pipeline/address.h"
 #include "pipeline/decode.h"
@@ -11,16 +11,17 @@
 #include "reports/text.h"
 #include "reports/view.h"
 
-enum { OPT_JSON, OPT_VERIFY };
+enum { OPT_JSON = LIMIT_OPTION_COUNT, OPT_VERIFY };
 
 static const struct command command = {
     .name = "inspect",
-    .usage = "ADDRESS [--verify] [--json]",
+    .usage = "ADDRESS [--verify] [--json] [options]",
     .purpose = "Looks into one container: its directory, textures, descriptors and what is decoded or "
                "declined of it.\n"
                "With #INDEX or #NAME behind the address, one resource in full.",
     .options =
         (const struct option_info[]){
+            LIMIT_OPTIONS(0),
             [OPT_JSON] = {"json", 0, NULL,
                           "one JSON object: the container's, with \"textures\" and \"entries\""},
             [OPT_VERIFY] = {"verify", 0, NULL,
@@ -140,14 +141,18 @@ static void print_verification(const struct lookup_file *file, const uint32_t *i
         table_print(table);
 }
 
-static int inspect(const char *text, bool json, bool verify)
+static int inspect(const char *text, const struct limit_settings *settings, bool json, bool verify)
 {
     struct error err = {0};
     struct arena arena = {0};
     struct lookup_file file;
     uint32_t *indices = NULL;
     size_t count = 0;
-    if (!lookup_in_file(text, &file, &err))
+    struct extract_options options;
+    bool found =
+        limit_extract_options(settings, &options, &err) && lookup_in_file(text, &options, &file, &err);
+    spool_free(options.spool);
+    if (!found)
         return failure(&err);
     struct address address = {0};
     bool one = address_parse(text, &address) && address.resource;
@@ -180,19 +185,20 @@ int cmd_inspect(int argc, char **argv)
 {
     const char *argument;
     bool json = false, verify = false;
+    struct limit_settings settings = LIMIT_SETTINGS_DEFAULT;
     int option;
     while ((option = options_next(&command, argc, argv, &argument)) != OPTIONS_END) {
-        if (option != OPT_JSON && option != OPT_VERIFY)
-            return option == OPTIONS_HELP ? EXIT_DONE : EXIT_USAGE;
         if (option == OPT_JSON)
             json = true;
-        else
+        else if (option == OPT_VERIFY)
             verify = true;
+        else if (option < 0 || !limit_option(&command, &settings, option, argument))
+            return option == OPTIONS_HELP ? EXIT_DONE : EXIT_USAGE;
     }
     if (json && verify)
         return usage_error(
             &command, "--json and --verify exclude each other: \"verify\" stands in each entry's details");
     if (argc - optind != 1)
         return usage_error(&command, argc == optind ? "there is no ADDRESS" : "one ADDRESS at a time");
-    return inspect(argv[optind], json, verify);
+    return inspect(argv[optind], &settings, json, verify);
 }

@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cmd/cmd.h"
+#include "cmd/limits.h"
 #include "cmd/progress.h"
 #include "cmd/resolution.h"
 #include "pipeline/captures.h"
@@ -25,7 +25,8 @@ enum {
     OPT_WAIT_LOCK,
     OPT_LOG,
     OPT_QUIET,
-    OPT_CAPTURES
+    OPT_CAPTURES,
+    OPT_LIMITS
 };
 
 static const struct command command = {
@@ -49,6 +50,7 @@ static const struct command command = {
             [OPT_QUIET] = {"quiet", 'q', NULL, "no progress on stderr"},
             [OPT_CAPTURES] = {"captures", 0, "FILE",
                               "JSON lines: what a running engine drew; kept until withdrawn"},
+            LIMIT_OPTIONS(OPT_LIMITS),
             {0},
         },
 };
@@ -59,6 +61,8 @@ struct run {
     const char *store_path;
     int threads;
     bool json, rehash, wait_lock, quiet;
+    struct limit_settings limits;
+    struct spool *spool;
     unsigned fail_on;
     const char *log_path, *captures_path;
     FILE *log;
@@ -142,7 +146,8 @@ static int parse_options(int argc, char **argv, struct run *run)
         case OPTIONS_HELP:
             return -1;
         default:
-            return EXIT_USAGE;
+            if (option < OPT_LIMITS || !limit_option(&command, &run->limits, option - OPT_LIMITS, argument))
+                return EXIT_USAGE;
         }
     }
     if (!run->store_path)
@@ -373,6 +378,12 @@ static int run_inputs(struct run *run, int argc, char **argv)
     run->record.started_ns = wall_clock_ns();
     run->record.version = ANCHORAGE_VERSION;
     run->record.inputs = (uint64_t)(argc - optind);
+    /* Made before anything is read: a run of hours should not find out at the first large archive. */
+    run->spool = spool_new(run->limits.tmp);
+    if (!run->spool)
+        return failure(&(struct error){.code = ERROR_NOMEM, .msg = "out of memory"});
+    if (!spool_ready(run->spool, &err))
+        return failure(&err);
     run->store = store_open(run->store_path, STORE_CREATE, run->wait_lock, &err);
     if (!run->store || !store_update(run->store, put_first_record, run, &err))
         return failure(&err);
@@ -386,7 +397,8 @@ static int run_inputs(struct run *run, int argc, char **argv)
         .threads = run->threads,
         .run = run->record.id,
         .rehash = run->rehash,
-        .limits = EXTRACT_LIMITS_DEFAULT,
+        .limits = run->limits.limits,
+        .spool = run->spool,
         .cancel = &interrupted,
         .event = run->log ? log_event : NULL,
         .progress = on_progress,
@@ -408,7 +420,7 @@ static int run_inputs(struct run *run, int argc, char **argv)
 
 int cmd_run(int argc, char **argv)
 {
-    struct run run = {.threads = par_default_threads()};
+    struct run run = {.threads = par_default_threads(), .limits = LIMIT_SETTINGS_DEFAULT};
     int status = parse_options(argc, argv, &run);
     if (status != EXIT_DONE)
         return status < 0 ? EXIT_DONE : status;
@@ -429,6 +441,7 @@ int cmd_run(int argc, char **argv)
         status = status == EXIT_DONE ? EXIT_FAILED : status;
     }
     store_close(run.store);
+    spool_free(run.spool);
     captures_free(&run.captures);
     free(arguments);
     return status;

@@ -1,4 +1,5 @@
 /* options.c - option parsing and messages shared by the subcommands. See cmd.h. */
+#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -116,6 +117,25 @@ int failure(const struct error *err)
 bool parse_number(const char *text, uint64_t low, uint64_t high, uint64_t *value)
 {
     return text_number(text, low, high, value);
+}
+
+bool parse_size(const char *text, uint64_t *value)
+{
+    static const char units[] = "kmgt";
+    char digits[24];
+    size_t length = strspn(text, "0123456789");
+    if (length >= sizeof digits)
+        return false;
+    memcpy(digits, text, length);
+    digits[length] = '\0';
+    const char *unit = text[length] ? strchr(units, tolower((unsigned char)text[length])) : NULL;
+    unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
+    if (text[length] && (!unit || text[length + 1]))
+        return false;
+    if (!parse_number(digits, 0, UINT64_MAX >> shift, value))
+        return false;
+    *value <<= shift;
+    return true;
 }
 
 bool flush_output(void)

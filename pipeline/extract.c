@@ -1,54 +1,25 @@
 /* extract.c - see extract.h
  *
- * Files come from a walk (walk.h), members from a stack of unpackers (extract_archive.h), the innermost
- * archive on top. What something is decides its head alone: a container that a decoder knows (format_probe)
- * is held whole and handed out, never opened as an archive; else what has an archive's signature is opened,
- * from its file or, inside another archive, from memory; all else is counted and not read further.
+ * Files come from a walk (walk.h), members from a stack of unpackers (unpack.h), the innermost archive on
+ * top. What something is decides its head: a container that a decoder knows (format_probe) is held whole and
+ * handed out, never opened as an archive; else what has an archive's signature is opened, from its file or,
+ * inside another archive, from memory, from the spool, or where it lies; all else is counted and not read
+ * further.
  */
-#include "pipeline/extract.h"
+#include "pipeline/extract_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "pipeline/address.h"
-#include "pipeline/census.h"
 #include "pipeline/extract_archive.h"
-#include "pipeline/walk.h"
+#include "pipeline/xdvdfs.h"
 
 /* Files looked at to know their total size in advance; a larger tree goes without a total. */
 #define COUNT_MOST 100000
-
-/* An archive that is open. */
-/* An end record, and the longest comment that may follow it. */
-#define ZIP_TAIL (22 + 65535)
-
-struct level {
-    struct level *outer;
-    unsigned depth; /* archives around it */
-    struct unpacker *unpacker;
-    char *path, *base;
-    bool is_input;
-    int64_t mtime_ns;
-    uint64_t member_count, readable; /* readable: members whose bytes were had, or could have been */
-    struct failure failure;          /* of the first member that failed */
-    struct census census;
-};
-
-struct extractor {
-    struct extract_options options;
-    struct walk *walk;
-    struct level *level;
-    uint8_t *head; /* SIGNATURE_HEAD bytes of scratch */
-    uint64_t done, total;
-};
-
-/* What an item turned out to be. */
-enum outcome {
-    OUTCOME_NOMEM = -1,
-    OUTCOME_NONE = 0, /* nothing to hand out; go on */
-    OUTCOME_ITEM = 1,
-};
+/* What any input may expand to, whatever the ratio: small files of zeros are no attack. */
+#define EXPANSION_FREE (UINT64_C(64) << 20)
 
 /* ---- items --------------------------------------------------------------------------------------------- */
 
@@ -70,7 +41,7 @@ void extracted_free(struct extracted *item)
     memset(item, 0, sizeof *item);
 }
 
-static enum outcome fail_item(struct extracted *item, const struct failure *failure)
+enum outcome fail_item(struct extracted *item, const struct failure *failure)
 {
     item->kind = EXTRACT_FAILED;
     item->status = CONTAINER_SKIPPED;
@@ -79,16 +50,14 @@ static enum outcome fail_item(struct extracted *item, const struct failure *fail
     return OUTCOME_ITEM;
 }
 
-/* The decoder for some bytes, which may be only a head; FORMAT_UNKNOWN when there is none. */
-static enum format_id probe(const uint8_t *data, size_t size, const char *name, bool *ambiguous)
+enum format_id probe(const uint8_t *data, size_t size, const char *name, bool *ambiguous)
 {
     const struct input in = {data, size, name};
     const struct format *format = format_probe(&in, ambiguous);
     return format ? format->id : FORMAT_UNKNOWN;
 }
 
-/* Hands out bytes that are held whole. They are probed again: a head may have promised more. Takes `data`. */
-static enum outcome bytes_item(struct extracted *item, uint8_t *data, size_t size, const char *base)
+enum outcome bytes_item(struct extracted *item, uint8_t *data, size_t size, const char *base)
 {
     item->kind = EXTRACT_BYTES;
     item->data = data;
@@ -96,13 +65,12 @@ static enum outcome bytes_item(struct extracted *item, uint8_t *data, size_t siz
     item->bytes = size;
     item->name = strdup(base);
     item->format = probe(data, size, base, &item->ambiguous_format);
-    return item->name ? OUTCOME_ITEM : OUTCOME_NOMEM;
+    return item->name ? OUTCOME_ITEM : OUTCOME_FAULT;
 }
 
 /* ---- levels -------------------------------------------------------------------------------------------- */
 
-/* The last component of a path that is no address. */
-static const char *base_of(const char *path)
+const char *base_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
@@ -117,30 +85,92 @@ static void level_free(struct level *level)
     free(level);
 }
 
-static void level_pop(struct extractor *extractor)
+void level_pop(struct extractor *extractor)
 {
     struct level *level = extractor->level;
     extractor->level = level->outer;
     if (!level->outer)
-        extractor->done += feed_size(unpack_feed(level->unpacker));
+        extractor->done += feed_size(level->unpacker->feed);
     level_free(level);
 }
 
-/* Opens an archive on top of the others; takes the feed. OUTCOME_ITEM: it is open; OUTCOME_NONE: it is no
- * archive after all. */
-static enum outcome level_push(struct extractor *extractor, struct feed *feed, struct signature signature,
-                               const char *path, const char *base)
+/* The limits of a plain file's archives begin anew. */
+static void begin_input(struct extractor *extractor, const struct opening *opening)
+{
+    const struct extract_limits *limits = &extractor->options.limits;
+    uint64_t size = feed_size(opening->feed), by_ratio;
+    for (size_t i = 0; i < IPFB_PARTS; i++)
+        size += opening->parts[i] ? feed_size(opening->parts[i]) : 0;
+    if (!limits->ratio || __builtin_mul_overflow(size, limits->ratio, &by_ratio))
+        by_ratio = UINT64_MAX;
+    if (by_ratio < EXPANSION_FREE)
+        by_ratio = EXPANSION_FREE;
+    uint64_t absolute = limits->expanded_bytes ? limits->expanded_bytes : UINT64_MAX;
+    extractor->expansion = (struct expansion){.most = by_ratio < absolute ? by_ratio : absolute,
+                                              .by_ratio = by_ratio < absolute,
+                                              .value = by_ratio < absolute ? limits->ratio : absolute};
+}
+
+static uint64_t or_none(uint64_t limit)
+{
+    return limit ? limit : UINT64_MAX;
+}
+
+static bool is_iso9660(struct feed *feed)
+{
+    uint8_t bytes[5];
+    return feed_peek(feed, 0x8001, bytes, sizeof bytes) == sizeof bytes && memcmp(bytes, "CD001", 5) == 0;
+}
+
+static struct unpacker *open_unpacker(struct extractor *extractor, const struct opening *opening,
+                                      const char *base, bool *nomem)
+{
+    const struct extract_limits *limits = &extractor->options.limits;
+    const struct unpack_limits unpack = {.member_bytes = or_none(limits->member_bytes),
+                                         .members = or_none(limits->members),
+                                         .spool = extractor->options.spool,
+                                         .spool_bytes = or_none(limits->spool_bytes),
+                                         .expansion = &extractor->expansion};
+    enum signature_kind kind = opening->signature.kind;
+    struct feed *feed = opening->feed;
+    uint64_t start;
+    *nomem = true;
+    if (kind == SIGNATURE_IPFB) {
+        struct feed *parts[IPFB_PARTS];
+        memcpy(parts, opening->parts, sizeof parts);
+        return unpack_ipfb(feed, parts, &unpack);
+    }
+    bool image = kind == SIGNATURE_XDVDFS || (kind == SIGNATURE_ISO9660 && !opening->again);
+    if (image && xdvdfs_find(feed, &start))
+        return unpack_xdvdfs(feed, start, is_iso9660(feed), &unpack);
+    if (kind != SIGNATURE_XDVDFS)
+        return unpack_archive(feed, opening->signature, base, &unpack, nomem);
+    feed_close(feed);
+    *nomem = false;
+    return NULL;
+}
+
+void close_feeds(const struct opening *opening)
+{
+    for (size_t i = IPFB_PARTS; i-- > 0;)
+        feed_close(opening->parts[i]);
+    feed_close(opening->feed);
+}
+
+enum outcome level_push(struct extractor *extractor, const struct opening *opening)
 {
     struct level *level = calloc(1, sizeof *level);
     bool nomem = true;
-    if (!level || !(level->path = strdup(path)) || !(level->base = strdup(base))) {
-        feed_close(feed);
+    if (!level || !(level->path = strdup(opening->path)) || !(level->base = strdup(opening->base))) {
+        close_feeds(opening);
         goto fail;
     }
-    level->unpacker =
-        unpack_open(feed, signature, level->base, extractor->options.limits.member_bytes, &nomem);
+    if (!extractor->level)
+        begin_input(extractor, opening);
+    level->unpacker = open_unpacker(extractor, opening, level->base, &nomem);
     if (!level->unpacker)
         goto fail;
+    level->again = opening->again;
     level->outer = extractor->level;
     level->depth = level->outer ? level->outer->depth + 1 : 0;
     extractor->level = level;
@@ -148,48 +178,93 @@ static enum outcome level_push(struct extractor *extractor, struct feed *feed, s
 fail:
     if (level)
         level_free(level);
-    return nomem ? OUTCOME_NOMEM : OUTCOME_NONE;
+    return nomem ? OUTCOME_FAULT : OUTCOME_NONE;
 }
 
-static bool is_too_deep(const struct extractor *extractor)
+bool level_find_parts(struct extractor *extractor, const char *name, struct opening *opening)
 {
-    return extractor->level->depth >= extractor->options.limits.depth;
+    if (opening->signature.kind != SIGNATURE_IPFB)
+        return true;
+    return unpack_parts(extractor->level->unpacker, name, opening->parts) != UNPACK_FAULT;
+}
+
+bool file_find_parts(const struct walk_entry *entry, struct opening *opening)
+{
+    for (unsigned i = 0; opening->signature.kind == SIGNATURE_IPFB && i < IPFB_PARTS; i++) {
+        int fd = walk_open_part(entry, i);
+        if (fd >= 0 && !(opening->parts[i] = feed_file(fd, true)))
+            return false;
+    }
+    return true;
+}
+
+bool is_too_deep(const struct extractor *extractor, struct failure *failure)
+{
+    unsigned depth = extractor->level->depth, most = extractor->options.limits.depth;
+    if (depth < most)
+        return false;
+    failure_set_by_place(failure, CONTAINER_TOO_DEEP, "inside %u archives; --max-depth is %u", depth + 1,
+                         most);
+    return true;
+}
+
+/* The hash an archive is kept under. The image that is read a second time has the bytes of the first, and
+ * members of its own: it is kept under another one. */
+static bool hash_level(struct level *level, struct hash *hash, struct failure *failure)
+{
+    static const char also[] = "iso9660";
+    uint8_t bytes[sizeof also + HASH_SIZE];
+    struct unpacker *unpacker = level->again ? level->outer->unpacker : level->unpacker;
+    if (!unpack_hash(unpacker, hash, failure))
+        return false;
+    if (level->again) {
+        memcpy(bytes, also, sizeof also);
+        memcpy(bytes + sizeof also, hash->bytes, HASH_SIZE);
+        *hash = hash_bytes(bytes, sizeof bytes);
+    }
+    return true;
 }
 
 /* The archive is at its end: what it was, and how much of it could be had. */
 static enum outcome archive_item(struct extractor *extractor, struct extracted *item)
 {
     struct level *level = extractor->level;
-    struct feed *feed = unpack_feed(level->unpacker);
+    struct unpacker *unpacker = level->unpacker;
     /* The first cause: trouble with the archive itself mostly follows from a member's. */
-    const struct failure *failure = level->failure.reason ? &level->failure : unpack_failure(level->unpacker);
+    struct failure failure = level->failure.reason ? level->failure : unpacker->failure;
     item->kind = EXTRACT_ARCHIVE;
-    item->format = FORMAT_ARCHIVE;
+    item->format = unpacker->kind->format;
     item->is_input = level->is_input;
     item->mtime_ns = level->mtime_ns;
-    item->bytes = feed_size(feed);
-    item->member_count = level->member_count + unpack_links(level->unpacker);
-    item->flags = unpack_flags(level->unpacker);
+    item->bytes = feed_size(unpacker->feed);
+    item->member_count = level->member_count + unpacker->links;
+    item->flags = unpacker->flags;
     item->path = strdup(level->path);
     item->parent_path = level->outer ? strdup(level->outer->path) : NULL;
     if (!item->path || (level->outer && !item->parent_path) ||
         !census_rows(&level->census, &item->census, &item->census_count))
-        return OUTCOME_NOMEM;
-    item->status = !failure->reason  ? CONTAINER_READ
-                   : level->readable ? CONTAINER_DAMAGED
-                                     : CONTAINER_SKIPPED;
-    item->reason = failure->reason;
-    memcpy(item->message, failure->message, sizeof item->message);
-    /* Without all its bytes an archive has no hash, and no content to be recorded under. Its members stand.
-     */
-    if (!feed_hash(feed, &item->hash))
-        fail_item(item, feed_failure(feed));
+        return OUTCOME_FAULT;
+    item->status = !failure.reason ? CONTAINER_READ : level->readable ? CONTAINER_DAMAGED : CONTAINER_SKIPPED;
+    item->reason = failure.reason;
+    memcpy(item->message, failure.message, sizeof item->message);
+    /* Without all its bytes an archive has no hash, and no content to be recorded under; neither has one
+     * whose outcome is that of its place. Its members stand. */
+    struct failure whole = level->by_place;
+    if (unpacker->failure.by_place)
+        failure_take(&whole, &unpacker->failure);
+    if (extractor->expansion.exceeded && !whole.reason)
+        unpack_spend(unpacker, 1, &whole);
+    if (whole.reason || !hash_level(level, &item->hash, &whole)) {
+        fail_item(item, &whole);
+        if (level->readable)
+            item->status = CONTAINER_DAMAGED;
+    }
     return OUTCOME_ITEM;
 }
 
 /* ---- members ------------------------------------------------------------------------------------------- */
 
-static bool address_member(const struct level *level, const struct member *member, struct extracted *item)
+bool address_member(const struct level *level, const struct member *member, struct extracted *item)
 {
     size_t head = strlen(level->path), tail = strlen(member->name);
     item->path = malloc(head + 1 + tail + 1);
@@ -205,9 +280,11 @@ static bool address_member(const struct level *level, const struct member *membe
 
 static enum outcome failed_member(struct level *level, const struct member *member, struct extracted *item)
 {
-    failure_set(&level->failure, member->failure.reason, "%s", member->failure.message);
+    failure_take(&level->failure, &member->failure);
+    if (member->failure.by_place)
+        failure_take(&level->by_place, &member->failure);
     if (!address_member(level, member, item))
-        return OUTCOME_NOMEM;
+        return OUTCOME_FAULT;
     return fail_item(item, &member->failure);
 }
 
@@ -221,36 +298,39 @@ static enum outcome count_member(struct level *level, struct member *member, str
     if (result == UNPACK_FAILED)
         return failed_member(level, member, item);
     if (result != UNPACK_OK || !census_add(&level->census, magic, magic_size, member->base, member->size))
-        return OUTCOME_NOMEM;
+        return OUTCOME_FAULT;
     level->readable++;
     return OUTCOME_NONE;
 }
 
-/* A member that is an archive itself: opens it from memory. */
+/* A member that is an archive itself. */
 static enum outcome nest_member(struct extractor *extractor, struct member *member,
                                 struct signature signature, struct extracted *item)
 {
     struct level *level = extractor->level;
-    uint8_t magic[4], *data;
-    size_t magic_size = member->head_size < sizeof magic ? member->head_size : sizeof magic, size;
+    struct opening opening = {.signature = signature, .base = member->base, .again = member->again};
+    uint8_t magic[4];
+    size_t magic_size = member->head_size < sizeof magic ? member->head_size : sizeof magic;
     memcpy(magic, member->head, magic_size);
-    enum unpack_result result = unpack_hold(level->unpacker, member, &data, &size);
+    enum unpack_result result = unpack_nest(level->unpacker, member, &opening.feed);
     if (result == UNPACK_FAILED) {
-        item->format = FORMAT_ARCHIVE;
+        item->format = signature.kind == SIGNATURE_XDVDFS ? FORMAT_XDVDFS : FORMAT_ARCHIVE;
         return failed_member(level, member, item);
     }
-    struct feed *feed = result == UNPACK_OK ? feed_memory(data, size) : NULL;
-    if (!feed || !address_member(level, member, item)) {
-        feed_close(feed);
-        return OUTCOME_NOMEM;
+    if (result != UNPACK_OK || !level_find_parts(extractor, member->name, &opening) ||
+        !address_member(level, member, item)) {
+        close_feeds(&opening);
+        return OUTCOME_FAULT;
     }
-    enum outcome opened = level_push(extractor, feed, signature, item->path, member->base);
+    uint64_t size = feed_size(opening.feed);
+    opening.path = item->path;
+    enum outcome opened = level_push(extractor, &opening);
     extracted_free(item);
-    if (opened == OUTCOME_NOMEM)
-        return OUTCOME_NOMEM;
+    if (opened == OUTCOME_FAULT)
+        return OUTCOME_FAULT;
     level->readable++;
     if (opened == OUTCOME_NONE && !census_add(&level->census, magic, magic_size, member->base, size))
-        return OUTCOME_NOMEM;
+        return OUTCOME_FAULT;
     return OUTCOME_NONE;
 }
 
@@ -262,26 +342,54 @@ static enum outcome hold_member(struct level *level, struct member *member, stru
     if (result == UNPACK_FAILED)
         return failed_member(level, member, item);
     if (result != UNPACK_OK)
-        return OUTCOME_NOMEM;
+        return OUTCOME_FAULT;
     level->readable++;
-    if (bytes_item(item, data, size, member->base) == OUTCOME_NOMEM || !address_member(level, member, item))
-        return OUTCOME_NOMEM;
+    if (bytes_item(item, data, size, member->base) == OUTCOME_FAULT || !address_member(level, member, item))
+        return OUTCOME_FAULT;
     item->bytes = size;
     if (item->format != FORMAT_UNKNOWN)
         return OUTCOME_ITEM;
     bool counted = census_add(&level->census, data, size, member->base, size);
     extracted_free(item);
-    return counted ? OUTCOME_NONE : OUTCOME_NOMEM;
+    return counted ? OUTCOME_NONE : OUTCOME_FAULT;
 }
 
-/* Whether a member is worth holding although its evidence is weak: not when it is past the limit. */
-static bool is_worth_opening(const struct extractor *extractor, const struct member *member,
-                             struct signature signature)
+/* An image whose video partition was wiped begins with zeros. */
+static bool may_be_image(const struct member *member)
 {
+    if (!member->size_known || member->size <= XDVDFS_NEXT_BASE)
+        return false;
+    for (size_t i = 0; i < member->head_size; i++)
+        if (member->head[i])
+            return false;
+    return true;
+}
+
+struct signature look_at_file(struct feed *feed, const uint8_t *head, size_t size)
+{
+    struct signature signature = signature_of(head, size);
+    uint64_t start;
+    if (!signature.kind && feed_size(feed) > XDVDFS_NEXT_BASE && xdvdfs_find(feed, &start))
+        return (struct signature){SIGNATURE_XDVDFS, false};
+    return signature;
+}
+
+struct signature look_at_member(const struct extractor *extractor, const struct member *member)
+{
+    static const struct signature none = {SIGNATURE_NONE, false};
+    const struct extract_limits *limits = &extractor->options.limits;
+    struct failure ignored = {.reason = CONTAINER_REASON_NONE};
+    if (member->again)
+        return (struct signature){SIGNATURE_ISO9660, false};
+    struct signature signature = signature_of(member->head, member->head_size);
+    if (!signature.kind && may_be_image(member))
+        signature = (struct signature){SIGNATURE_XDVDFS, true};
     if (!signature.weak)
-        return signature.kind != SIGNATURE_NONE;
-    return !is_too_deep(extractor) && member->size_known &&
-           member->size <= extractor->options.limits.member_bytes;
+        return signature;
+    /* Weak evidence is not worth what would only end at a limit. */
+    uint64_t most = or_none(extractor->options.spool ? limits->spool_bytes : limits->member_bytes);
+    bool fits = member->in_place || (member->size_known && member->size <= most);
+    return fits && !is_too_deep(extractor, &ignored) ? signature : none;
 }
 
 static enum outcome take_member(struct extractor *extractor, struct member *member, struct extracted *item)
@@ -291,18 +399,17 @@ static enum outcome take_member(struct extractor *extractor, struct member *memb
     if (result == UNPACK_FAILED)
         return failed_member(level, member, item);
     if (result != UNPACK_OK)
-        return OUTCOME_NOMEM;
+        return OUTCOME_FAULT;
     bool ambiguous;
     item->format = probe(member->head, member->head_size, member->base, &ambiguous);
     if (item->format != FORMAT_UNKNOWN)
         return hold_member(level, member, item);
-    struct signature signature = signature_of(member->head, member->head_size);
-    if (!is_worth_opening(extractor, member, signature))
+    struct signature signature = look_at_member(extractor, member);
+    if (!signature.kind)
         return count_member(level, member, item);
-    if (!is_too_deep(extractor))
+    if (!is_too_deep(extractor, &member->failure))
         return nest_member(extractor, member, signature, item);
-    item->format = FORMAT_ARCHIVE;
-    failure_set(&member->failure, CONTAINER_TOO_DEEP, "inside %u archives", level->depth + 1);
+    item->format = signature.kind == SIGNATURE_XDVDFS ? FORMAT_XDVDFS : FORMAT_ARCHIVE;
     return failed_member(level, member, item);
 }
 
@@ -312,8 +419,8 @@ static enum outcome step_archive(struct extractor *extractor, struct extracted *
     struct level *level = extractor->level;
     struct member member;
     enum unpack_result result = unpack_next(level->unpacker, &member);
-    if (result == UNPACK_NOMEM)
-        return OUTCOME_NOMEM;
+    if (result == UNPACK_FAULT)
+        return OUTCOME_FAULT;
     if (result == UNPACK_END) {
         enum outcome outcome = archive_item(extractor, item);
         level_pop(extractor);
@@ -327,20 +434,19 @@ static enum outcome step_archive(struct extractor *extractor, struct extracted *
 
 /* ---- plain files --------------------------------------------------------------------------------------- */
 
-/* Reads a whole file and makes sure that it did not change meanwhile. Takes nothing: the feed stays the
- * caller's. */
-static enum outcome read_whole(struct extractor *extractor, struct feed *feed, const char *base,
-                               struct extracted *item)
+enum outcome read_whole(struct extractor *extractor, struct feed *feed, const char *base,
+                        struct extracted *item)
 {
-    uint64_t size = feed_size(feed), limit = extractor->options.limits.member_bytes;
+    uint64_t size = feed_size(feed), limit = or_none(extractor->options.limits.member_bytes);
     struct failure failure = {.reason = CONTAINER_REASON_NONE};
     if (size > limit || size > SIZE_MAX - 1) {
-        failure_set(&failure, CONTAINER_OVER_LIMIT, "more than %llu bytes", (unsigned long long)limit);
+        failure_set(&failure, CONTAINER_OVER_LIMIT, "%llu bytes; --max-member is %llu",
+                    (unsigned long long)size, (unsigned long long)limit);
         return fail_item(item, &failure);
     }
     uint8_t *data = malloc(size ? (size_t)size : 1);
     if (!data)
-        return OUTCOME_NOMEM;
+        return OUTCOME_FAULT;
     if (feed_peek(feed, 0, data, (size_t)size) < 0 || !feed_is_unchanged(feed)) {
         free(data);
         return fail_item(item, feed_failure(feed));
@@ -358,11 +464,14 @@ static enum outcome unknown_item(struct extracted *item, const uint8_t *head, si
 }
 
 /* Looks at an open file and hands it out, or opens it as an archive. `item` has its path, size and time. */
-static enum outcome take_file(struct extractor *extractor, int fd, const char *base, struct extracted *item)
+static enum outcome take_file(struct extractor *extractor, int fd, const struct walk_entry *entry,
+                              struct extracted *item)
 {
+    const char *base = base_of(entry->name);
+    struct opening opening = {.base = base};
     struct feed *feed = feed_file(fd, true);
     if (!feed)
-        return OUTCOME_NOMEM;
+        return OUTCOME_FAULT;
     enum outcome outcome;
     bool ambiguous;
     ssize_t n = feed_peek(feed, 0, extractor->head, SIGNATURE_HEAD);
@@ -381,9 +490,15 @@ static enum outcome take_file(struct extractor *extractor, int fd, const char *b
         }
         goto out;
     }
-    struct signature signature = signature_of(extractor->head, head_size);
-    if (signature.kind) {
-        outcome = level_push(extractor, feed, signature, item->path, base);
+    opening.signature = look_at_file(feed, extractor->head, head_size);
+    if (opening.signature.kind) {
+        opening.feed = feed;
+        opening.path = item->path;
+        if (!file_find_parts(entry, &opening)) {
+            close_feeds(&opening);
+            return OUTCOME_FAULT;
+        }
+        outcome = level_push(extractor, &opening);
         feed = NULL; /* taken */
         if (outcome == OUTCOME_ITEM) {
             extractor->level->is_input = item->is_input;
@@ -391,7 +506,7 @@ static enum outcome take_file(struct extractor *extractor, int fd, const char *b
             extracted_free(item);
             return OUTCOME_NONE;
         }
-        if (outcome == OUTCOME_NOMEM)
+        if (outcome == OUTCOME_FAULT)
             return outcome;
     }
     outcome = unknown_item(item, extractor->head, head_size, base);
@@ -401,10 +516,27 @@ out:
     return outcome;
 }
 
+/* Whether a file, and with a pack's index its parts, need not be read. */
+static bool is_unchanged(const struct extractor *extractor, const struct walk_entry *entry)
+{
+    const struct extract_options *options = &extractor->options;
+    if (!options->unchanged || !options->unchanged(entry->path, entry->size, entry->mtime_ns, options->ctx))
+        return false;
+    uint32_t parts = walk_parts(extractor->walk, entry);
+    bool same = true;
+    for (unsigned i = 0; same && parts >> i; i++) {
+        struct walk_entry part;
+        if (!(parts >> i & 1) || !walk_part(entry, i, &part))
+            continue;
+        same = options->unchanged(part.path, part.size, part.mtime_ns, options->ctx);
+        free(part.path);
+    }
+    return same;
+}
+
 static enum outcome step_file(struct extractor *extractor, const struct walk_entry *entry,
                               struct extracted *item)
 {
-    const struct extract_options *options = &extractor->options;
     struct failure failure = entry->failure;
     item->path = entry->path;
     item->is_input = entry->is_input;
@@ -412,7 +544,7 @@ static enum outcome step_file(struct extractor *extractor, const struct walk_ent
     item->mtime_ns = entry->mtime_ns;
     if (failure.reason)
         return fail_item(item, &failure);
-    if (options->unchanged && options->unchanged(item->path, entry->size, entry->mtime_ns, options->ctx)) {
+    if (is_unchanged(extractor, entry)) {
         item->kind = EXTRACT_UNCHANGED;
         extractor->done += entry->size;
         return OUTCOME_ITEM;
@@ -422,7 +554,7 @@ static enum outcome step_file(struct extractor *extractor, const struct walk_ent
         extractor->done += entry->size;
         return fail_item(item, &failure);
     }
-    return take_file(extractor, fd, base_of(entry->name), item);
+    return take_file(extractor, fd, entry, item);
 }
 
 /* ---- the iterator -------------------------------------------------------------------------------------- */
@@ -484,12 +616,21 @@ bool extract_next(struct extractor *extractor, struct extracted *item, struct er
         int more = walk_next(extractor->walk, &entry);
         if (more == 0)
             return false;
-        outcome = more < 0 ? OUTCOME_NOMEM : step_file(extractor, &entry, item);
+        outcome = more < 0 ? OUTCOME_FAULT : step_file(extractor, &entry, item);
     }
     if (outcome == OUTCOME_ITEM)
         return true;
     extracted_free(item);
-    return error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory");
+    return extract_fault(extractor, err);
+}
+
+bool extract_fault(const struct extractor *extractor, struct error *err)
+{
+    const struct spool *spool = extractor->options.spool;
+    if (!spool || !spool_error(spool)->code)
+        return error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory");
+    *err = *spool_error(spool);
+    return false;
 }
 
 void extract_progress(const struct extractor *extractor, uint64_t *done, uint64_t *total)
@@ -497,205 +638,6 @@ void extract_progress(const struct extractor *extractor, uint64_t *done, uint64_
     const struct level *outermost = extractor->level;
     while (outermost && outermost->outer)
         outermost = outermost->outer;
-    *done = extractor->done + (outermost ? feed_reached(unpack_feed(outermost->unpacker)) : 0);
+    *done = extractor->done + (outermost ? feed_reached(outermost->unpacker->feed) : 0);
     *total = extractor->total;
-}
-
-/* ---- one address --------------------------------------------------------------------------------------- */
-
-static bool fail_address(struct error *err, enum error_code code, const char *address, const char *why)
-{
-    return error_set(err, code, ERROR_NO_OFFSET, "%s: %s", address, why);
-}
-
-/* Opens the file an address begins with: its first segment decoded, else literally. The name it was found
- * under goes to *name, malloc'ed. */
-static int open_first(const char *address, char **name, struct failure *failure)
-{
-    size_t length = strcspn(address, "!");
-    struct failure ignored = {.reason = CONTAINER_REASON_NONE};
-    *name = length ? address_unescape(address, length, NULL) : NULL;
-    int fd = *name ? walk_open_path(*name, failure) : -1;
-    if (fd >= 0)
-        return fd;
-    char *literal = strndup(address, length);
-    fd = literal ? walk_open_path(literal, &ignored) : -1;
-    if (fd < 0) {
-        failure_set(failure, CONTAINER_UNREADABLE, "no such file");
-        free(literal);
-        return -1;
-    }
-    free(*name);
-    *name = literal;
-    return fd;
-}
-
-/* What any bytes are, for an item that was asked for by its address: an archive is handed out like a
- * container. */
-static void recognise(struct extracted *item)
-{
-    size_t head = item->size < SIGNATURE_HEAD ? item->size : SIGNATURE_HEAD;
-    struct signature signature = signature_of(item->data, head);
-    if (item->format == FORMAT_UNKNOWN && signature.kind && !signature.weak)
-        item->format = FORMAT_ARCHIVE;
-}
-
-/* Whether a zip's end has a directory. Without one it is read as a stream, whose announced sizes lead from
- * member to member: there a member that is skipped and one that is read may be followed by different ones. */
-static bool has_directory(struct feed *feed)
-{
-    static const char end_of_directory[] = {'P', 'K', 5, 6};
-    uint64_t size = feed_size(feed), most = ZIP_TAIL;
-    size_t tail = (size_t)(size < most ? size : most);
-    uint8_t *bytes = malloc(tail + 1);
-    ssize_t n = bytes ? feed_peek(feed, size - tail, bytes, tail) : -1;
-    bool found = n > 0 && memmem(bytes, (size_t)n, end_of_directory, sizeof end_of_directory) != NULL;
-    free(bytes);
-    return found;
-}
-
-/* Reads as much of a member nobody asked for as a walk would, so that what follows is what a walk finds. */
-static bool pass_by(struct extractor *extractor, struct member *member)
-{
-    struct unpacker *unpacker = extractor->level->unpacker;
-    enum unpack_result result = unpack_head(unpacker, member);
-    if (result != UNPACK_OK)
-        return result != UNPACK_NOMEM;
-    bool ambiguous;
-    struct signature signature = signature_of(member->head, member->head_size);
-    if (probe(member->head, member->head_size, member->base, &ambiguous) == FORMAT_UNKNOWN &&
-        !is_worth_opening(extractor, member, signature))
-        return unpack_measure(unpacker, member) != UNPACK_NOMEM;
-    uint8_t *data = NULL;
-    size_t size;
-    result = unpack_hold(unpacker, member, &data, &size);
-    free(data);
-    return result != UNPACK_NOMEM;
-}
-
-/* Finds the member of that address in the innermost archive and holds it whole. */
-static bool find_member(struct extractor *extractor, bool streamed, const char *segment, size_t length,
-                        struct extracted *item, struct error *err)
-{
-    struct level *level = extractor->level;
-    struct member member = {.name = NULL};
-    size_t size;
-    char *plain = address_unescape(segment, length, &size);
-    char *wanted = plain ? address_escape(plain, size) : NULL; /* %c3 and a needless %41 are accepted */
-    free(plain);
-    if (!wanted)
-        return error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory");
-    enum unpack_result result = unpack_next(level->unpacker, &member);
-    while (result > UNPACK_END && strcmp(member.name, wanted) != 0) {
-        bool passed = !streamed || result == UNPACK_FAILED || pass_by(extractor, &member);
-        result = passed ? unpack_next(level->unpacker, &member) : UNPACK_NOMEM;
-    }
-    free(wanted);
-    if (result == UNPACK_NOMEM)
-        return error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory");
-    if (result == UNPACK_END) {
-        const struct failure *failure = unpack_failure(level->unpacker);
-        return error_set(err, ERROR_IO, ERROR_NO_OFFSET, "%s: no member %.*s%s%s", level->path, (int)length,
-                         segment, failure->reason ? "; " : "", failure->message);
-    }
-    uint8_t *data = NULL;
-    if (result == UNPACK_OK)
-        result = unpack_head(level->unpacker, &member);
-    if (result == UNPACK_OK)
-        result = unpack_hold(level->unpacker, &member, &data, &size);
-    if (result == UNPACK_FAILED)
-        return error_set(err, ERROR_IO, ERROR_NO_OFFSET, "%s!%s: %s: %s", level->path, member.name,
-                         container_reason_word(member.failure.reason), member.failure.message);
-    if (result != UNPACK_OK || bytes_item(item, data, size, member.base) == OUTCOME_NOMEM ||
-        !address_member(level, &member, item))
-        return error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory");
-    item->bytes = size;
-    return true;
-}
-
-/* Goes down from the file, which is `feed`, through the members that `rest` names ("!a.zip!b"). Takes the
- * feed. */
-static bool descend(struct extractor *extractor, struct feed *feed, const char *base, const char *rest,
-                    struct extracted *item, struct error *err)
-{
-    while (*rest) {
-        ssize_t n = feed_peek(feed, 0, extractor->head, SIGNATURE_HEAD);
-        struct signature signature = signature_of(extractor->head, n > 0 ? (size_t)n : 0);
-        bool streamed = signature.kind == SIGNATURE_ZIP && !has_directory(feed);
-        if (!signature.kind)
-            feed_close(feed);
-        enum outcome opened =
-            signature.kind ? level_push(extractor, feed, signature, item->path, base) : OUTCOME_NONE;
-        if (opened == OUTCOME_NOMEM)
-            return error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory");
-        if (opened == OUTCOME_NONE)
-            return fail_address(err, ERROR_IO, item->path, "not an archive");
-        extracted_free(item);
-        size_t length = strcspn(rest + 1, "!");
-        bool found = find_member(extractor, streamed, rest + 1, length, item, err);
-        rest += 1 + length;
-        level_pop(extractor);
-        if (!found)
-            return false;
-        if (!*rest) {
-            recognise(item);
-            return true;
-        }
-        feed = feed_memory(item->data, item->size);
-        item->data = NULL;
-        base = item->name;
-        if (!feed)
-            return error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory");
-    }
-    return true;
-}
-
-/* The file itself, or what is inside it. */
-static bool resolve(struct extractor *extractor, const char *address, struct extracted *item,
-                    struct error *err)
-{
-    struct failure failure = {.reason = CONTAINER_REASON_NONE};
-    char *name = NULL;
-    const char *rest = address + strcspn(address, "!");
-    int fd = open_first(address, &name, &failure);
-    if (fd < 0) {
-        free(name);
-        return fail_address(err, ERROR_IO, address, failure.message);
-    }
-    struct feed *feed = feed_file(fd, false);
-    bool found = false;
-    item->path = address_of_input(name);
-    if (!feed || !item->path) {
-        feed_close(feed);
-        error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory");
-    } else if (*rest) {
-        found = descend(extractor, feed, base_of(name), rest, item, err);
-    } else {
-        enum outcome outcome = read_whole(extractor, feed, base_of(name), item);
-        feed_close(feed);
-        found = outcome == OUTCOME_ITEM && item->kind == EXTRACT_BYTES;
-        if (found)
-            recognise(item);
-        else if (outcome == OUTCOME_ITEM)
-            fail_address(err, ERROR_IO, address, item->message);
-        else
-            error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory");
-    }
-    free(name);
-    return found;
-}
-
-bool extract_address(const char *address, const struct extract_limits *limits, struct extracted *item,
-                     struct error *err)
-{
-    const struct extract_options options = {.limits = *limits};
-    struct extractor *extractor = extract_open(NULL, 0, &options);
-    memset(item, 0, sizeof *item);
-    if (!extractor)
-        return error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory");
-    bool found = resolve(extractor, address, item, err);
-    extract_close(extractor);
-    if (!found)
-        extracted_free(item);
-    return found;
 }

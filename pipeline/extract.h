@@ -1,13 +1,13 @@
 /* extract.h - inputs in, the bytes of every member out, one after the other in a fixed order.
  *
  * An extractor walks its inputs: directories (entries in byte order of their names), plain files, archives of
- * every format and filter libarchive reads without starting a program, archives inside archives, and lone
- * compressed files. It is an iterator, so whoever drives it decides how much is in flight. Nothing is ever
- * written to disk. libarchive is known to extract_archive.c alone. An extractor belongs to one thread at a
- * time.
+ * every format and filter libarchive reads without starting a program, images of game discs and the packs on
+ * them, archives inside archives, and lone compressed files. It is an iterator, so whoever drives it decides
+ * how much is in flight. Nothing is ever written to disk but the spool. libarchive is known to
+ * extract_archive.c alone. An extractor belongs to one thread at a time.
  *
- * Which links are followed, how members are named and what counts as damaged: docs/addresses.md. Member names
- * need LC_CTYPE to be a UTF-8 locale.
+ * Which links are followed, how members are named and what counts as damaged: docs/addresses.md; images:
+ * docs/images.md. Member names need LC_CTYPE to be a UTF-8 locale.
  */
 #ifndef ANCHORAGE_EXTRACT_H
 #define ANCHORAGE_EXTRACT_H
@@ -17,24 +17,33 @@
 #include <stdint.h>
 
 #include "formats/error.h"
+#include "pipeline/spool.h"
 #include "store/record.h"
 
 /* Of the rules by which members are found and named; part of an archive's result. */
-#define EXTRACT_VERSION 1
+#define EXTRACT_VERSION 2
 
+/* What an input may cost. One that is hit is an outcome, over-limit or too-deep, whose message names the
+ * option of `run` and its value. 0: no limit, but of depth. Outcomes depend on nothing but the input and
+ * these. */
 struct extract_limits {
-    unsigned depth;        /* archives around an archive that is still opened; 8 */
-    uint64_t member_bytes; /* one member; more is recorded as over-limit. 4 GiB */
+    unsigned depth;        /* archives around an archive that is still opened */
+    uint64_t member_bytes; /* of a container, which is held whole; of archives in archives without a spool */
+    uint64_t members;      /* entries of any kind in one archive */
+    uint64_t expanded_bytes; /* that come out of the archives of one input, at all levels together */
+    uint64_t ratio;          /* the same as a multiple of the input's size; never less than 64 MiB */
+    uint64_t spool_bytes;    /* archives in archives that are on disk at a time */
 };
 #define EXTRACT_LIMITS_DEFAULT                                                                               \
     (struct extract_limits)                                                                                  \
     {                                                                                                        \
-        .depth = 8, .member_bytes = UINT64_C(4) << 30                                                        \
+        .depth = 8, .member_bytes = UINT64_C(4) << 30, .members = UINT64_C(4) << 20,                         \
+        .expanded_bytes = UINT64_C(256) << 30, .ratio = 2000, .spool_bytes = UINT64_C(32) << 30              \
     }
 
 enum extract_kind {
     EXTRACT_BYTES,     /* content to be recognised and decoded: `data` and `size` are its whole bytes */
-    EXTRACT_ARCHIVE,   /* the end of an archive: its own outcome, after all its members */
+    EXTRACT_ARCHIVE,   /* the end of an archive or image: its own outcome, after all its members */
     EXTRACT_UNKNOWN,   /* a plain file that is no known container */
     EXTRACT_FAILED,    /* something whose bytes could not be had */
     EXTRACT_UNCHANGED, /* a plain file the caller's `unchanged` vouched for; not read */
@@ -46,7 +55,8 @@ struct extracted {
     char *parent_path; /* of the archive it is in; NULL for a plain file. owned */
     char *name;    /* EXTRACT_BYTES: its own file name for decoders (struct input): unescaped, no ~2. owned */
     bool is_input; /* named by the caller itself */
-    enum format_id format; /* as probed; FORMAT_ARCHIVE for an archive, also one that failed; else unknown */
+    enum format_id
+        format; /* as probed; FORMAT_ARCHIVE or FORMAT_XDVDFS also of one that failed; else unknown */
     bool ambiguous_format;
     uint8_t *data; /* EXTRACT_BYTES: owned, from malloc; never NULL, also when size is 0 */
     size_t size;
@@ -54,7 +64,8 @@ struct extracted {
     int64_t mtime_ns; /* of a plain file, else 0 */
     struct hash
         hash; /* EXTRACT_ARCHIVE: of the archive's bytes. EXTRACT_BYTES: zero, for the caller to compute */
-    enum container_status status; /* EXTRACT_ARCHIVE, EXTRACT_FAILED */
+    enum container_status
+        status; /* EXTRACT_ARCHIVE; EXTRACT_FAILED: skipped, or damaged when members were had */
     enum container_reason reason;
     char message[200];
     uint32_t flags;
@@ -71,6 +82,9 @@ void extracted_free_data(struct extracted *item);
 
 struct extract_options {
     struct extract_limits limits;
+    /* For archives in archives that are large; the caller's, and this extractor's alone while it lives. NULL:
+     * they are held in memory. */
+    struct spool *spool;
     /* Asked before a plain file is opened: true when its size and mtime are those of an earlier read, so that
      * it need not be read. NULL: never. */
     bool (*unchanged)(const char *path, uint64_t size, int64_t mtime_ns, void *ctx);
@@ -82,7 +96,7 @@ struct extractor;
 struct extractor *extract_open(const char *const *inputs, size_t count,
                                const struct extract_options *options);
 /* The next item: true with *item filled (the caller frees it), false at the end or, with err->code set, when
- * memory runs out. What is wrong with an input is an item, never an error. */
+ * memory or the spool's disc runs out. What is wrong with an input is an item, never an error. */
 bool extract_next(struct extractor *extractor, struct extracted *item, struct error *err);
 void extract_close(struct extractor *extractor); /* NULL is legal */
 
@@ -90,10 +104,11 @@ void extract_close(struct extractor *extractor); /* NULL is legal */
  * known (0: not counted yet). */
 void extract_progress(const struct extractor *extractor, uint64_t *done, uint64_t *total);
 
-/* Opens one address (`disc.zip!a/b.xpr`, without #...) directly, reading only the archives on the way: an
- * item of kind EXTRACT_BYTES whatever it is, its format FORMAT_ARCHIVE for an archive and FORMAT_UNKNOWN for
- * content that no decoder knows. False with *err set when there is no such thing or it cannot be read. */
-bool extract_address(const char *address, const struct extract_limits *limits, struct extracted *item,
+/* Opens one address (`disc.zip!a/b.xpr`, without #...) directly, reading only the archives on the way, and of
+ * an image only its folders: an item of kind EXTRACT_BYTES whatever it is, its format FORMAT_ARCHIVE or
+ * FORMAT_XDVDFS for an archive or image and FORMAT_UNKNOWN for content that no decoder knows. False with *err
+ * set when there is no such thing or it cannot be read. */
+bool extract_address(const char *address, const struct extract_options *options, struct extracted *item,
                      struct error *err);
 
 #endif

@@ -8,21 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/buffer.h"
 #include "pipeline/address.h"
-#include "pipeline/census.h"
 #include "pipeline/gunzip.h"
+#include "pipeline/ipfb.h"
 
-/* The most that is allocated because of what a header announces; beyond it memory follows what arrives. */
-#define TRUSTED_SIZE ((size_t)64 << 20)
 /* How often an archive with a directory is opened again to get past a member that cannot be unpacked. Each
  * time costs a listing. */
 #define REOPEN_MOST 16
 /* Answers in a row that bring nothing, before a reader is taken to be stuck. */
 #define IDLE_MOST 1000
 
-struct unpacker {
-    struct feed *feed;
+struct archive_unpacker {
+    struct unpacker u;
     /* What the feed's bytes go through first: at most one of these. */
     struct gunzip *gunzip;
     struct archive *filter;
@@ -32,26 +29,15 @@ struct unpacker {
     /* The archive proper; NULL: a compressed file, which is its own only member. */
     struct archive *archive;
     struct archive_entry *entry;
-    enum signature_kind kind;
-    int first_result; /* of the first header, read at opening */
+    enum signature_kind kind, opened_as; /* opened_as: what was found in the file; kind: in its compression */
+    int first_result;                    /* of the first header, read at opening */
     bool first_pending, opened;
-    uint64_t headers;   /* read so far: the place of the current entry */
+    uint64_t headers;   /* read from this handle so far */
     unsigned reopened;  /* times */
     bool ended, broken; /* broken: by a fatal error inside a member */
-
+    const char *file_name;
     char *lone_name;
     uint64_t lone_offset;
-    char *base; /* of the current member */
-    struct name_set names;
-    uint64_t limit, links;
-    uint32_t flags;
-    struct failure failure;
-
-    /* The current member: what has been copied so far, and a block that has not been yet. */
-    struct buffer held;
-    const uint8_t *block;
-    size_t block_size;
-    uint64_t block_offset;
 };
 
 /* ---- what went wrong ----------------------------------------------------------------------------------- */
@@ -90,20 +76,20 @@ static enum container_reason reason_of(const char *message, enum container_reaso
 
 /* Takes down what an archive handle reports. Trouble further down, in the file or its compression, comes
  * first: what libarchive says then is only what followed. */
-static void take_failure(const struct unpacker *u, struct archive *archive, enum container_reason fallback,
-                         struct failure *failure)
+static void take_failure(const struct archive_unpacker *u, struct archive *archive,
+                         enum container_reason fallback, struct failure *failure)
 {
-    const struct failure *below = feed_failure(u->feed);
+    const struct failure *below = feed_failure(u->u.feed);
     if (!below->reason)
         below = &u->stream_failure;
     if (below->reason) {
-        failure_set(failure, below->reason, "%s", below->message);
+        failure_take(failure, below);
         return;
     }
     const char *message = archive_error_string(archive);
     if (message && *message)
         failure_set(failure, reason_of(message, fallback), "%s", message);
-    else if (feed_reached(u->feed) == feed_size(u->feed))
+    else if (feed_reached(u->u.feed) == feed_size(u->u.feed))
         failure_set(failure, CONTAINER_TRUNCATED, "ends early");
     else
         failure_set(failure, fallback, "damaged");
@@ -142,12 +128,9 @@ static la_int64_t seek_feed(struct archive *archive, void *ctx, la_int64_t offse
     return (la_int64_t)feed_seek(feed, (uint64_t)target);
 }
 
-/* What comes out of the compression, without the peeked part: a block, 0 at the end, -1 with stream_failure
- * set. */
-static ssize_t decompress(struct unpacker *u, const uint8_t **block)
+/* What comes out of the compression: a block, 0 at the end, -1 with stream_failure set. */
+static ssize_t unpack_more(struct archive_unpacker *u, const uint8_t **block)
 {
-    if (u->stream_failure.reason)
-        return -1;
     if (u->gunzip)
         return gunzip_read(u->gunzip, block, &u->stream_failure);
     if (!u->filter)
@@ -165,7 +148,16 @@ static ssize_t decompress(struct unpacker *u, const uint8_t **block)
     return -1;
 }
 
-static ssize_t read_stream(struct unpacker *u, const uint8_t **block)
+/* The same counted, without the peeked part. */
+static ssize_t decompress(struct archive_unpacker *u, const uint8_t **block)
+{
+    if (u->stream_failure.reason)
+        return -1;
+    ssize_t n = unpack_more(u, block);
+    return n <= 0 || unpack_spend(&u->u, (uint64_t)n, &u->stream_failure) ? n : -1;
+}
+
+static ssize_t read_stream(struct archive_unpacker *u, const uint8_t **block)
 {
     if (!u->peek_read) {
         u->peek_read = true;
@@ -178,7 +170,7 @@ static ssize_t read_stream(struct unpacker *u, const uint8_t **block)
 
 static la_ssize_t read_decompressed(struct archive *archive, void *ctx, const void **block)
 {
-    struct unpacker *u = ctx;
+    struct archive_unpacker *u = ctx;
     const uint8_t *bytes = NULL;
     ssize_t n = read_stream(u, &bytes);
     if (n < 0)
@@ -264,13 +256,13 @@ static void add_formats(struct archive *archive, enum signature_kind kind)
     }
 }
 
-static bool is_compressed(const struct unpacker *u)
+static bool is_compressed(const struct archive_unpacker *u)
 {
     return u->gunzip || u->filter || u->lone_name;
 }
 
 /* Opens the archive and reads its first header, whose result is kept. False when memory runs out. */
-static bool open_archive(struct unpacker *u)
+static bool open_archive(struct archive_unpacker *u)
 {
     u->archive = archive_read_new();
     if (!u->archive)
@@ -283,7 +275,7 @@ static bool open_archive(struct unpacker *u)
         archive_read_set_read_callback(u->archive, read_feed);
         archive_read_set_skip_callback(u->archive, skip_feed);
         archive_read_set_seek_callback(u->archive, seek_feed);
-        archive_read_set_callback_data(u->archive, u->feed);
+        archive_read_set_callback_data(u->archive, u->u.feed);
     }
     u->first_result = archive_read_open1(u->archive);
     u->opened = u->first_result == ARCHIVE_OK || u->first_result == ARCHIVE_WARN;
@@ -294,7 +286,7 @@ static bool open_archive(struct unpacker *u)
     return true;
 }
 
-static bool open_filter(struct unpacker *u, enum signature_kind kind)
+static bool open_filter(struct archive_unpacker *u, enum signature_kind kind)
 {
     u->filter = archive_read_new();
     if (!u->filter)
@@ -307,7 +299,7 @@ static bool open_filter(struct unpacker *u, enum signature_kind kind)
     archive_read_support_format_raw(u->filter);
     archive_read_support_format_empty(u->filter);
     archive_read_set_read_callback(u->filter, read_feed);
-    archive_read_set_callback_data(u->filter, u->feed);
+    archive_read_set_callback_data(u->filter, u->u.feed);
     struct archive_entry *entry;
     int result = archive_read_open1(u->filter);
     if (result == ARCHIVE_OK || result == ARCHIVE_WARN)
@@ -333,13 +325,13 @@ static char *name_without_ending(const char *base)
 
 /* Opens a compressed file: as the archive it holds when that is read front to back anyway (a.tar.gz), else as
  * a file whose one member is what it holds. False when memory runs out. */
-static bool open_stream(struct unpacker *u, const char *base)
+static bool open_stream(struct archive_unpacker *u, const char *base)
 {
     u->lone_name = name_without_ending(base);
     if (!u->lone_name)
         return false;
     if (u->kind == SIGNATURE_GZIP) {
-        u->gunzip = gunzip_new(u->feed);
+        u->gunzip = gunzip_new(u->u.feed);
         if (!u->gunzip)
             return false;
     } else if (!open_filter(u, u->kind)) {
@@ -359,53 +351,51 @@ static bool open_stream(struct unpacker *u, const char *base)
 }
 
 /* Whether not one header or byte came out of it, for want of sense rather than for a disc error. */
-static bool is_nothing(const struct unpacker *u)
+static bool is_nothing(const struct archive_unpacker *u)
 {
-    if (feed_failure(u->feed)->reason)
+    if (feed_failure(u->u.feed)->reason)
         return false;
     if (u->archive)
         return u->first_result != ARCHIVE_OK && u->first_result != ARCHIVE_WARN;
     return u->peeked.size == 0 && u->stream_failure.reason;
 }
 
-struct unpacker *unpack_open(struct feed *feed, struct signature signature, const char *base,
-                             uint64_t member_limit, bool *nomem)
+static const struct unpack_kind archive_kind;
+
+struct unpacker *unpack_archive(struct feed *feed, struct signature signature, const char *base,
+                                const struct unpack_limits *limits, bool *nomem)
 {
-    struct unpacker *u = calloc(1, sizeof *u);
+    struct archive_unpacker *u = calloc(1, sizeof *u);
     *nomem = !u;
     if (!u) {
         feed_close(feed);
         return NULL;
     }
-    u->feed = feed;
-    u->kind = signature.kind;
-    u->limit = member_limit;
+    u->u.kind = &archive_kind;
+    u->u.feed = feed;
+    u->u.limits = *limits;
+    u->kind = u->opened_as = signature.kind;
+    u->file_name = base;
     *nomem = signature_is_compression(signature.kind) ? !open_stream(u, base) : !open_archive(u);
     if (!*nomem && !(signature.weak && is_nothing(u)))
-        return u;
-    unpack_close(u);
+        return &u->u;
+    unpack_close(&u->u);
     return NULL;
 }
 
-void unpack_close(struct unpacker *u)
+static void close_archive(struct unpacker *unpacker)
 {
-    if (!u)
-        return;
+    struct archive_unpacker *u = (struct archive_unpacker *)unpacker;
     archive_read_free(u->archive);
     archive_read_free(u->filter);
     gunzip_free(u->gunzip);
-    feed_close(u->feed);
-    name_set_free(&u->names);
     buffer_free(&u->peeked);
-    buffer_free(&u->held);
     free(u->lone_name);
-    free(u->base);
-    free(u);
 }
 
 /* ---- members ------------------------------------------------------------------------------------------- */
 
-static int next_header(struct unpacker *u)
+static int next_header(struct archive_unpacker *u)
 {
     int result = u->first_result;
     if (!u->first_pending)
@@ -419,14 +409,14 @@ static int next_header(struct unpacker *u)
 /* Gets past a member whose data libarchive could not unpack, after which its handle is of no more use, by
  * opening the archive again and skipping that member unread. Only where a directory says where the next one
  * is. */
-static bool reopen(struct unpacker *u, bool *nomem)
+static bool reopen(struct archive_unpacker *u, bool *nomem)
 {
     uint64_t done = u->headers;
     if (signature_is_streamed(u->kind) || is_compressed(u) || u->reopened++ >= REOPEN_MOST)
         return false;
     archive_read_free(u->archive);
     u->archive = NULL;
-    feed_seek(u->feed, 0);
+    feed_seek(u->u.feed, 0);
     *nomem = !open_archive(u);
     if (*nomem)
         return false;
@@ -460,7 +450,7 @@ static bool leads_out(const char *name, const char *target)
 }
 
 /* Whether the current entry is a file with bytes of its own. Links and devices are looked at for the flag. */
-static enum unpack_result is_content(struct unpacker *u, bool *content)
+static enum unpack_result is_content(struct archive_unpacker *u, bool *content)
 {
     const char *link = archive_entry_hardlink(u->entry), *symlink = archive_entry_symlink(u->entry);
     const char *name = archive_entry_pathname(u->entry);
@@ -470,53 +460,35 @@ static enum unpack_result is_content(struct unpacker *u, bool *content)
     if (link && (!archive_entry_size_is_set(u->entry) || archive_entry_size(u->entry) <= 0)) {
         char *target = address_of_member(link, strlen(link));
         if (!target)
-            return UNPACK_NOMEM;
-        if (!name_set_has(&u->names, target))
-            u->flags |= FLAG_BIT(FLAG_BAD_LINK);
+            return UNPACK_FAULT;
+        if (!name_set_has(&u->u.names, target))
+            u->u.flags |= FLAG_BIT(FLAG_BAD_LINK);
         free(target);
-        u->links++;
+        u->u.links++;
     } else if (type == AE_IFLNK) {
         if (!symlink || leads_out(name ? name : "", symlink))
-            u->flags |= FLAG_BIT(FLAG_BAD_LINK);
+            u->u.flags |= FLAG_BIT(FLAG_BAD_LINK);
     } else if (type == AE_IFREG || type == 0) {
         *content = true;
     } else if (type != AE_IFDIR) {
-        u->flags |= FLAG_BIT(FLAG_BAD_LINK);
+        u->u.flags |= FLAG_BIT(FLAG_BAD_LINK);
     }
     return UNPACK_OK;
 }
 
-/* Gives the member its address and its own file name. Without a name (none stored, or none that this locale
- * can write) it is unnamed-N, N counting all entries. */
-static bool name_member(struct unpacker *u, struct member *member, const char *raw)
-{
-    char unnamed[32];
-    char *address = raw ? address_of_member(raw, strlen(raw)) : strdup("");
-    if (address && !*address) {
-        free(address);
-        snprintf(unnamed, sizeof unnamed, "unnamed-%llu", (unsigned long long)u->headers);
-        raw = unnamed;
-        address = strdup(unnamed);
-    }
-    const char *slash = raw ? strrchr(raw, '/') : NULL;
-    free(u->base);
-    u->base = raw ? strdup(slash ? slash + 1 : raw) : NULL;
-    member->base = u->base;
-    member->name = address ? name_set_claim(&u->names, address) : NULL;
-    free(address);
-    return member->base && member->name;
-}
-
-static enum unpack_result describe(struct unpacker *u, struct member *member)
+static enum unpack_result describe(struct archive_unpacker *u, struct member *member)
 {
     const char *name = archive_entry_pathname(u->entry);
     if (!name)
         name = archive_entry_pathname_utf8(u->entry);
-    if (!name_member(u, member, name))
-        return UNPACK_NOMEM;
+    if (!unpack_name(&u->u, member, name, name ? strlen(name) : 0))
+        return UNPACK_FAULT;
     int64_t size = archive_entry_size_is_set(u->entry) ? archive_entry_size(u->entry) : -1;
     member->size_known = size >= 0;
     member->size = size >= 0 ? (uint64_t)size : 0;
+    member->may_be_short = u->kind == SIGNATURE_TAR;
+    member->solid = u->kind == SIGNATURE_7ZIP || u->kind == SIGNATURE_RAR || u->kind == SIGNATURE_RAR5 ||
+                    u->kind == SIGNATURE_CAB;
     if (!archive_entry_is_data_encrypted(u->entry))
         return UNPACK_OK;
     failure_set(&member->failure, CONTAINER_ENCRYPTED, "encrypted");
@@ -524,7 +496,7 @@ static enum unpack_result describe(struct unpacker *u, struct member *member)
 }
 
 /* The archive's last header has been read. Its compression is read on to the checksums at its end. */
-static enum unpack_result finish(struct unpacker *u)
+static enum unpack_result finish(struct archive_unpacker *u)
 {
     const uint8_t *block = NULL;
     ssize_t n = 1;
@@ -532,46 +504,34 @@ static enum unpack_result finish(struct unpacker *u)
     while (n > 0)
         n = decompress(u, &block);
     if (n < 0)
-        failure_set(&u->failure, u->stream_failure.reason, "%s", u->stream_failure.message);
+        failure_take(&u->u.failure, &u->stream_failure);
     return UNPACK_END;
 }
 
-static enum unpack_result fail_archive(struct unpacker *u)
+static enum unpack_result fail_archive(struct archive_unpacker *u)
 {
     u->ended = true;
     /* On a handle that did not open, libarchive 3.6 would ask a format one past the last. */
     if (u->opened && u->headers == 0 && archive_read_has_encrypted_entries(u->archive) > 0)
-        failure_set(&u->failure, CONTAINER_ENCRYPTED, "its directory is encrypted");
-    take_failure(u, u->archive, CONTAINER_BAD_DIRECTORY, &u->failure);
+        failure_set(&u->u.failure, CONTAINER_ENCRYPTED, "its directory is encrypted");
+    take_failure(u, u->archive, CONTAINER_BAD_DIRECTORY, &u->u.failure);
     return UNPACK_END;
 }
 
-enum unpack_result unpack_next(struct unpacker *u, struct member *member)
+/* The next header of a file with bytes of its own. */
+static enum unpack_result next_entry(struct archive_unpacker *u, struct member *member)
 {
-    bool nomem = false, content = false;
-    *member = (struct member){.name = NULL};
-    u->block = NULL;
-    u->block_size = 0;
-    buffer_clear(&u->held);
-    if (u->ended)
-        return UNPACK_END;
-    if (!u->archive) {
-        u->ended = true;
-        u->headers = 1;
-        return name_member(u, member, u->lone_name) ? UNPACK_OK : UNPACK_NOMEM;
-    }
-    if (u->broken && !reopen(u, &nomem)) {
-        u->ended = true;
-        return nomem ? UNPACK_NOMEM : UNPACK_END;
-    }
     for (unsigned idle = 0; idle < IDLE_MOST;) {
+        bool content = false;
         int result = next_header(u);
         if (result == ARCHIVE_EOF)
             return finish(u);
         if (result == ARCHIVE_OK || result == ARCHIVE_WARN) {
             idle = 0;
-            if (is_content(u, &content) == UNPACK_NOMEM)
-                return UNPACK_NOMEM;
+            if (!unpack_count(&u->u))
+                break;
+            if (is_content(u, &content) == UNPACK_FAULT)
+                return UNPACK_FAULT;
             if (content)
                 return describe(u, member);
             continue;
@@ -580,38 +540,60 @@ enum unpack_result unpack_next(struct unpacker *u, struct member *member)
             break;
         /* ARCHIVE_FAILED is about one entry; ARCHIVE_RETRY asks for another call. */
         if (result == ARCHIVE_FAILED)
-            take_failure(u, u->archive, CONTAINER_BAD_DIRECTORY, &u->failure);
+            take_failure(u, u->archive, CONTAINER_BAD_DIRECTORY, &u->u.failure);
         idle++;
     }
     return fail_archive(u);
 }
 
+static enum unpack_result next_member(struct unpacker *unpacker, struct member *member)
+{
+    struct archive_unpacker *u = (struct archive_unpacker *)unpacker;
+    bool nomem = false;
+    if (u->ended)
+        return UNPACK_END;
+    if (!u->archive) {
+        u->ended = true;
+        u->u.entries = 1;
+        return unpack_name(&u->u, member, u->lone_name, strlen(u->lone_name)) ? UNPACK_OK : UNPACK_FAULT;
+    }
+    if (u->broken && !reopen(u, &nomem)) {
+        u->ended = true;
+        return nomem ? UNPACK_FAULT : UNPACK_END;
+    }
+    return next_entry(u, member);
+}
+
 /* ---- a member's bytes ---------------------------------------------------------------------------------- */
 
-/* The member's next block into u->block: UNPACK_END at its end, where block_offset is its length as far as
- * known. */
-static enum unpack_result next_block(struct unpacker *u, struct member *member)
+static enum unpack_result lone_block(struct archive_unpacker *u, struct member *member)
 {
-    u->block_size = 0;
-    if (!u->archive) {
-        ssize_t n = read_stream(u, &u->block);
-        u->block_offset = u->lone_offset;
-        if (n < 0) {
-            failure_set(&member->failure, u->stream_failure.reason, "%s", u->stream_failure.message);
-            return UNPACK_FAILED;
-        }
-        u->block_size = (size_t)n;
-        u->lone_offset += (uint64_t)n;
-        return n > 0 ? UNPACK_OK : UNPACK_END;
+    ssize_t n = read_stream(u, &u->u.block);
+    u->u.block_offset = u->lone_offset;
+    if (n < 0) {
+        failure_take(&member->failure, &u->stream_failure);
+        return UNPACK_FAILED;
     }
+    u->u.block_size = (size_t)n;
+    u->lone_offset += (uint64_t)n;
+    return n > 0 ? UNPACK_OK : UNPACK_END;
+}
+
+static enum unpack_result next_block(struct unpacker *unpacker, struct member *member)
+{
+    struct archive_unpacker *u = (struct archive_unpacker *)unpacker;
+    if (!u->archive)
+        return lone_block(u, member);
     for (unsigned idle = 0; idle < IDLE_MOST; idle++) {
         const void *bytes = NULL;
         la_int64_t offset = 0;
-        int result = archive_read_data_block(u->archive, &bytes, &u->block_size, &offset);
-        u->block = bytes;
-        u->block_offset = (uint64_t)offset;
-        if (result == ARCHIVE_EOF)
+        int result = archive_read_data_block(u->archive, &bytes, &u->u.block_size, &offset);
+        u->u.block = bytes;
+        u->u.block_offset = (uint64_t)offset;
+        if (result == ARCHIVE_EOF) {
+            u->u.block_size = 0;
             return UNPACK_END;
+        }
         /* Some readers only warn when a checksum does not fit the data. */
         const char *warning = result == ARCHIVE_WARN ? archive_error_string(u->archive) : NULL;
         bool bad = warning && reason_of(warning, CONTAINER_REASON_NONE) == CONTAINER_BAD_CRC;
@@ -620,186 +602,55 @@ static enum unpack_result next_block(struct unpacker *u, struct member *member)
             take_failure(u, u->archive, CONTAINER_BAD_CRC, &member->failure);
             return UNPACK_FAILED;
         }
-        if (u->block_size > 0 && offset >= 0)
-            return UNPACK_OK;
+        if (u->u.block_size == 0 || offset < 0)
+            continue;
+        /* What came through a compression of the whole has been counted there. */
+        return is_compressed(u) || unpack_spend(&u->u, u->u.block_size, &member->failure) ? UNPACK_OK
+                                                                                          : UNPACK_FAILED;
     }
     u->broken = true;
     failure_set(&member->failure, CONTAINER_UNREADABLE, "its reader does not get on");
     return UNPACK_FAILED;
 }
 
-/* Makes room for `need` bytes of the current member. The announced size is believed up to a bound; past that,
- * and for a size that is wrong or unknown, room doubles. */
-static bool make_room(struct unpacker *u, const struct member *member, size_t need)
-{
-    struct buffer *held = &u->held;
-    if (need <= held->room)
-        return true;
-    size_t room = held->room < SIZE_MAX / 2 ? held->room * 2 : need;
-    if (member->size_known && member->size <= u->limit) {
-        size_t believed = member->size < TRUSTED_SIZE ? (size_t)member->size : TRUSTED_SIZE;
-        if (room < believed)
-            room = believed;
-        if (member->size >= need && room > member->size)
-            room = (size_t)member->size;
-    }
-    room = room < need ? need : room;
-    uint8_t *data = realloc(held->data, room);
-    if (!data)
-        return false;
-    held->data = data;
-    held->room = room;
-    return true;
-}
+/* ---- packs --------------------------------------------------------------------------------------------- */
 
-/* Moves the current block to its place behind what is held; a hole between them reads as zeros (sparse
- * files). */
-static enum unpack_result keep_block(struct unpacker *u, struct member *member, uint64_t limit)
+/* Takes one member for a part of the pack `name`, when it is one that is not there yet. */
+static enum unpack_result take_part(struct unpacker *unpacker, struct member *member, const char *name,
+                                    struct feed **parts)
 {
-    uint64_t end;
-    if (__builtin_add_overflow(u->block_offset, u->block_size, &end) || end > limit) {
-        failure_set(&member->failure, CONTAINER_OVER_LIMIT, "more than %llu bytes",
-                    (unsigned long long)limit);
-        return UNPACK_FAILED;
-    }
-    if (u->block_offset < u->held.size) {
-        failure_set(&member->failure, CONTAINER_BAD_DIRECTORY, "parts of it overlap");
-        return UNPACK_FAILED;
-    }
-    if (!make_room(u, member, (size_t)end))
-        return UNPACK_NOMEM;
-    size_t hole = (size_t)u->block_offset - u->held.size;
-    if (hole)
-        memset(u->held.data + u->held.size, 0, hole);
-    if (u->block_size)
-        memcpy(u->held.data + u->block_offset, u->block, u->block_size);
-    u->held.size = (size_t)end;
-    u->block_size = 0;
-    return UNPACK_OK;
-}
-
-enum unpack_result unpack_head(struct unpacker *u, struct member *member)
-{
-    static const uint8_t nothing[1];
-    member->head = nothing;
-    member->head_size = 0;
-    while (u->held.size < SIGNATURE_HEAD) {
-        enum unpack_result result = next_block(u, member);
-        if (result == UNPACK_END)
-            break;
-        if (result != UNPACK_OK)
-            return result;
-        /* Most members come as one block: they are looked at where they lie, and copied only when somebody
-         * wants them. */
-        bool whole = member->size_known && u->block_size == member->size;
-        if (u->held.size == 0 && u->block_offset == 0 && (whole || u->block_size >= SIGNATURE_HEAD)) {
-            member->head = u->block;
-            member->head_size = u->block_size;
-            return UNPACK_OK;
-        }
-        /* A sparse file that begins with a long hole: its head is zeros, and the block stays for later. */
-        if (u->block_offset >= SIGNATURE_HEAD) {
-            if (!make_room(u, member, SIGNATURE_HEAD))
-                return UNPACK_NOMEM;
-            memset(u->held.data + u->held.size, 0, SIGNATURE_HEAD - u->held.size);
-            u->held.size = SIGNATURE_HEAD;
-            break;
-        }
-        /* The limit is for what is held whole. This is a head, and at most one block longer. */
-        result = keep_block(u, member, UINT64_MAX);
-        if (result != UNPACK_OK)
-            return result;
-    }
-    if (u->held.size)
-        member->head = u->held.data;
-    member->head_size = u->held.size;
-    return UNPACK_OK;
-}
-
-/* Hands the held bytes over. Small ones are copied so that the buffer serves the next member too. */
-static bool give_away(struct unpacker *u, uint8_t **data, size_t *size)
-{
-    struct buffer *held = &u->held;
-    *size = held->size;
-    if (held->size && held->size >= held->room / 2) {
-        *data = held->data;
-        *held = (struct buffer){0};
-        return true;
-    }
-    *data = malloc(held->size ? held->size : 1);
-    if (*data && held->size)
-        memcpy(*data, held->data, held->size);
-    held->size = 0;
-    if (held->room > TRUSTED_SIZE)
-        buffer_free(held);
-    return *data;
-}
-
-enum unpack_result unpack_hold(struct unpacker *u, struct member *member, uint8_t **data, size_t *size)
-{
-    *data = NULL;
-    *size = 0;
-    uint64_t least = member->size_known ? member->size : u->held.size;
-    if (least > u->limit) {
-        failure_set(&member->failure, CONTAINER_OVER_LIMIT, "more than %llu bytes",
-                    (unsigned long long)u->limit);
-        return UNPACK_FAILED;
-    }
-    enum unpack_result result = u->block_size ? keep_block(u, member, u->limit) : UNPACK_OK;
-    while (result == UNPACK_OK) {
-        result = next_block(u, member);
-        if (result == UNPACK_OK)
-            result = keep_block(u, member, u->limit);
-    }
-    if (result != UNPACK_END)
-        return result;
-    /* A sparse file may end with a hole. */
-    if (u->kind == SIGNATURE_TAR && u->archive && member->size_known && u->held.size < member->size) {
-        u->block_offset = member->size;
-        result = keep_block(u, member, u->limit);
-        if (result != UNPACK_OK)
-            return result;
-    }
-    if (member->size_known && u->held.size != member->size) {
-        failure_set(&member->failure, CONTAINER_TRUNCATED, "%zu bytes of the %llu it announces", u->held.size,
-                    (unsigned long long)member->size);
-        return UNPACK_FAILED;
-    }
-    return give_away(u, data, size) ? UNPACK_OK : UNPACK_NOMEM;
-}
-
-enum unpack_result unpack_measure(struct unpacker *u, struct member *member)
-{
-    if (member->size_known)
+    int number = ipfb_part_number(name, member->name);
+    if (number < 0 || parts[number])
         return UNPACK_OK;
-    uint64_t size = u->held.size;
-    enum unpack_result result = UNPACK_OK;
-    if (u->block_size)
-        size = u->block_offset + u->block_size;
-    while ((result = next_block(u, member)) == UNPACK_OK)
-        size = u->block_offset + u->block_size;
-    member->size = size;
-    return result == UNPACK_END ? UNPACK_OK : result;
+    enum unpack_result result = unpack_head(unpacker, member);
+    return result == UNPACK_OK ? unpack_nest(unpacker, member, &parts[number]) : result;
 }
 
-/* ---- at the end ---------------------------------------------------------------------------------------- */
-
-const struct failure *unpack_failure(const struct unpacker *u)
+/* The parts lie anywhere in the archive, before the pack too: it is read once more from its start. A part
+ * whose bytes cannot be had is one that is not there; its own failure is that of the member. */
+static enum unpack_result find_parts(struct unpacker *unpacker, const char *name, struct feed **parts)
 {
-    return &u->failure;
+    struct archive_unpacker *u = (struct archive_unpacker *)unpacker;
+    bool nomem = true;
+    struct feed *again = feed_window(u->u.feed, 0, feed_size(u->u.feed), false);
+    struct unpacker *other = again ? unpack_archive(again, (struct signature){u->opened_as, false},
+                                                    u->file_name, &u->u.limits, &nomem)
+                                   : NULL;
+    if (!other)
+        return nomem ? UNPACK_FAULT : UNPACK_OK;
+    struct member member;
+    enum unpack_result result;
+    while ((result = unpack_next(other, &member)) > UNPACK_END)
+        if (result == UNPACK_OK && take_part(other, &member, name, parts) == UNPACK_FAULT)
+            break;
+    unpack_close(other);
+    return result == UNPACK_END ? UNPACK_OK : UNPACK_FAULT;
 }
 
-uint32_t unpack_flags(const struct unpacker *u)
-{
-    return u->flags;
-}
-
-uint64_t unpack_links(const struct unpacker *u)
-{
-    return u->links;
-}
-
-struct feed *unpack_feed(const struct unpacker *u)
-{
-    return u->feed;
-}
+static const struct unpack_kind archive_kind = {
+    .format = FORMAT_ARCHIVE,
+    .next = next_member,
+    .block = next_block,
+    .parts = find_parts,
+    .close = close_archive,
+};

@@ -13,22 +13,39 @@ struct gunzip {
     z_stream z;
     const uint8_t *block; /* what the feed delivered and zlib has not been given yet */
     size_t left;
+    bool lone;    /* one zlib stream and nothing behind it */
     bool between; /* at the end of a member */
     bool finished;
     struct failure failure;
     uint8_t out[OUT_SIZE];
 };
 
-struct gunzip *gunzip_new(struct feed *feed)
+static struct gunzip *new (struct feed *feed, int window_bits, bool lone)
 {
     struct gunzip *gunzip = calloc(1, sizeof *gunzip);
-    /* 15 bits of window, and 16 for "gzip header and trailer, verified" */
-    if (!gunzip || inflateInit2(&gunzip->z, 15 + 16) != Z_OK) {
+    if (!gunzip || inflateInit2(&gunzip->z, window_bits) != Z_OK) {
         free(gunzip);
         return NULL;
     }
     gunzip->feed = feed;
+    gunzip->lone = lone;
     return gunzip;
+}
+
+struct gunzip *gunzip_new(struct feed *feed)
+{
+    /* 15 bits of window, and 16 for "gzip header and trailer, verified" */
+    return new (feed, 15 + 16, false);
+}
+
+struct gunzip *gunzip_new_zlib(struct feed *feed)
+{
+    return new (feed, 15, true);
+}
+
+uint32_t gunzip_checksum(const struct gunzip *gunzip)
+{
+    return (uint32_t)gunzip->z.adler;
 }
 
 void gunzip_free(struct gunzip *gunzip)
@@ -60,13 +77,15 @@ static int refill(struct gunzip *gunzip)
 
 static ssize_t fail(struct gunzip *gunzip, enum container_reason reason, const char *message)
 {
-    failure_set(&gunzip->failure, reason, "gzip: %s", message);
+    failure_set(&gunzip->failure, reason, "%s: %s", gunzip->lone ? "zlib" : "gzip", message);
     return -1;
 }
 
 /* One call of inflate: 1 when there may be more, 0 at the end, -1 on failure. */
 static ssize_t step(struct gunzip *gunzip)
 {
+    if (gunzip->lone && gunzip->between)
+        return 0;
     int fed = refill(gunzip);
     if (fed < 0) {
         gunzip->failure = *feed_failure(gunzip->feed);
@@ -109,6 +128,6 @@ ssize_t gunzip_read(struct gunzip *gunzip, const uint8_t **block, struct failure
     /* What came before the damage is delivered first; the failure sticks and comes with the next call. */
     if (size > 0 || state >= 0)
         return (ssize_t)size;
-    failure_set(failure, gunzip->failure.reason, "%s", gunzip->failure.message);
+    failure_take(failure, &gunzip->failure);
     return -1;
 }

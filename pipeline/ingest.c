@@ -101,9 +101,11 @@ struct ingest {
  */
 static uint32_t outcome_version(const struct extract_limits *limits)
 {
-    uint64_t facts[3 + 2 * FORMAT_COUNT] = {EXTRACT_VERSION, limits ? limits->depth : 0,
-                                            limits ? limits->member_bytes : 0};
-    size_t used = 3, count;
+    static const struct extract_limits any;
+    const struct extract_limits *l = limits ? limits : &any;
+    uint64_t facts[7 + 2 * FORMAT_COUNT] = {EXTRACT_VERSION,   l->depth, l->member_bytes, l->members,
+                                            l->expanded_bytes, l->ratio, l->spool_bytes};
+    size_t used = 7, count;
     const struct format *const *all = format_all(&count);
     for (size_t i = 0; i < count && used + 2 <= sizeof facts / sizeof *facts; i++) {
         facts[used++] = all[i]->id;
@@ -141,7 +143,7 @@ static bool is_unchanged(const char *path, uint64_t size, int64_t mtime_ns, void
 
 static bool hits_limit(const struct extracted *item)
 {
-    return item->kind == EXTRACT_FAILED &&
+    return (item->kind == EXTRACT_FAILED || item->kind == EXTRACT_ARCHIVE) &&
            (item->reason == CONTAINER_OVER_LIMIT || item->reason == CONTAINER_TOO_DEEP);
 }
 
@@ -594,7 +596,7 @@ static bool setup(struct ingest *ingest, struct error *err)
 {
     const struct ingest_options *options = ingest->options;
     const struct extract_options extract = {
-        .limits = options->limits, .unchanged = is_unchanged, .ctx = ingest};
+        .limits = options->limits, .spool = options->spool, .unchanged = is_unchanged, .ctx = ingest};
     size_t count = (size_t)options->threads;
     bool ok = true;
     ingest->worker_count = options->threads;

@@ -51,6 +51,7 @@ struct ingest_options {
     bool rehash;        /* read files again whose size and mtime are unchanged */
     size_t batch_bytes; /* of content in one batch, an item counting for at least 1 KiB; 0: the default */
     struct extract_limits limits;
+    struct spool *spool; /* see struct extract_options */
     const volatile sig_atomic_t
         *cancel; /* set by a signal handler: stop after the batches in flight. NULL: never */
     /* Called by one thread at a time, never for an uncommitted item; either may be NULL. */

@@ -134,14 +134,14 @@ bool lookup_in_store(struct store_txn *txn, const char *text, struct arena *aren
     return ok;
 }
 
-bool lookup_in_file(const char *text, struct lookup_file *out, struct error *err)
+bool lookup_in_file(const char *text, const struct extract_options *options, struct lookup_file *out,
+                    struct error *err)
 {
     struct address address;
-    const struct extract_limits limits = EXTRACT_LIMITS_DEFAULT;
     memset(out, 0, sizeof *out);
     if (!address_parse(text, &address))
         return out_of_memory(err);
-    bool ok = extract_address(address.container, &limits, &out->item, err);
+    bool ok = extract_address(address.container, options, &out->item, err);
     if (ok) {
         const struct input in = {out->item.data, out->item.size, out->item.name};
         const struct decode_known known = {0};
@@ -150,8 +150,9 @@ bool lookup_in_file(const char *text, struct lookup_file *out, struct error *err
         const struct format *format = format_probe(&in, &ambiguous);
         if (!format)
             ok = error_set(err, ERROR_UNSUPPORTED, ERROR_NO_OFFSET, "%s is %s", address.container,
-                           out->item.format == FORMAT_ARCHIVE ? "an archive; name a member behind '!'"
-                                                              : "no container that is decoded here");
+                           out->item.format == FORMAT_ARCHIVE || out->item.format == FORMAT_XDVDFS
+                               ? "an archive; name a member behind '!'"
+                               : "no container that is decoded here");
         else
             ok = decode_container(&in, format->id, ambiguous, &known, &scratch, &out->arena, &out->decoded,
                                   err);

@@ -24,7 +24,8 @@ struct lookup_file {
 };
 /* Reads and decodes the container of an address (with or without #...). False with *err set when it is not
  * there, not readable, or no container this program decodes. */
-bool lookup_in_file(const char *address, struct lookup_file *out, struct error *err);
+bool lookup_in_file(const char *address, const struct extract_options *options, struct lookup_file *out,
+                    struct error *err);
 void lookup_free(struct lookup_file *file);
 
 /* The resources of a container read from a file that `#...` of its address means (all when it has none):

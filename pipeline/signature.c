@@ -5,14 +5,16 @@
 
 /* Fixed bytes at a fixed place. Sources: APPNOTE.TXT 4.3 (zip), 7zFormat.txt, the RAR technotes,
  * [MS-CAB] 2.1, ECMA-119 8.1 (ISO 9660), ISO 28500 (WARC), ar(5), cpio(5), RFC 1952 (gzip), the .xz, lzip and
- * LZ4 frame formats, RFC 8878 (zstd), the RPM file format. */
+ * LZ4 frame formats, RFC 8878 (zstd), the RPM file format; docs/images.md (game partitions, packs). */
 static const struct {
-    uint16_t offset;
+    uint32_t offset;
     uint8_t kind, size;
     bool weak;
     const char *bytes;
 } magics[] = {
+    {0x10000, SIGNATURE_XDVDFS, 20, false, "MICROSOFT*XBOX*MEDIA"},
     {0x8001, SIGNATURE_ISO9660, 5, false, "CD001"},
+    {0, SIGNATURE_IPFB, 4, false, "IPFB"},
     {0, SIGNATURE_ZIP, 4, false, "PK\3\4"},
     {0, SIGNATURE_ZIP, 4, false, "PK\5\6"}, /* no members */
     {0, SIGNATURE_ZIP, 8, false, "PK00PK\3\4"},

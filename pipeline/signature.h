@@ -12,8 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A head of this many bytes shows every signature (ISO 9660 has its own at 0x8001). */
-#define SIGNATURE_HEAD ((size_t)64 << 10)
+/* A head of this many bytes shows every signature (ISO 9660 has its own at 0x8001, a game partition at the
+ * start of its image at 0x10000). */
+#define SIGNATURE_HEAD ((size_t)66 << 10)
 
 enum signature_kind {
     SIGNATURE_NONE,
@@ -26,6 +27,8 @@ enum signature_kind {
     SIGNATURE_LHA,
     SIGNATURE_XAR,
     SIGNATURE_ISO9660,
+    SIGNATURE_XDVDFS,
+    SIGNATURE_IPFB,
     SIGNATURE_SELF_EXTRACTING, /* a program or script, perhaps with an archive behind it */
     /* archives that are read front to back, and so make one boundary with a compression around them */
     SIGNATURE_TAR,

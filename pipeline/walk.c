@@ -4,12 +4,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "pipeline/address.h"
+#include "pipeline/ipfb.h"
 
 /* A directory being walked. */
 struct frame {
@@ -173,6 +175,11 @@ static int next_name(struct walk *walk, struct walk_entry *entry)
     return 1;
 }
 
+static int64_t mtime_of(const struct stat *stat)
+{
+    return (int64_t)stat->st_mtim.tv_sec * 1000000000 + stat->st_mtim.tv_nsec;
+}
+
 int walk_next(struct walk *walk, struct walk_entry *entry)
 {
     while (next_name(walk, entry)) {
@@ -185,7 +192,7 @@ int walk_next(struct walk *walk, struct walk_entry *entry)
         }
         if (S_ISREG(stat.st_mode)) {
             entry->size = (uint64_t)stat.st_size;
-            entry->mtime_ns = (int64_t)stat.st_mtim.tv_sec * 1000000000 + stat.st_mtim.tv_nsec;
+            entry->mtime_ns = mtime_of(&stat);
             return 1;
         }
         if (S_ISDIR(stat.st_mode)) {
@@ -230,4 +237,106 @@ int walk_open_file(const struct walk_entry *entry, struct failure *failure)
 int walk_open_path(const char *path, struct failure *failure)
 {
     return open_regular(AT_FDCWD, path, 0, failure);
+}
+
+/* ---- packs --------------------------------------------------------------------------------------------- */
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* The name less its ending, with room for that of a part behind it: malloc'ed. */
+static char *stem_of(const char *name, size_t *length)
+{
+    const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name, *dot = strrchr(base, '.');
+    *length = dot && dot != base ? (size_t)(dot - name) : strlen(name);
+    char *stem = malloc(*length + sizeof ".p00");
+    if (stem)
+        memcpy(stem, name, *length + 1);
+    return stem;
+}
+
+/* The first of the sorted names that is not less. */
+static size_t lower_bound(const struct frame *frame, const char *name)
+{
+    size_t low = 0, high = frame->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (strcmp(frame->names[middle], name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+uint32_t walk_parts(const struct walk *walk, const struct walk_entry *entry)
+{
+    static const char *const endings[] = {".p", ".P"};
+    const struct frame *frame = entry->is_input ? NULL : walk->frame;
+    size_t length;
+    char *prefix = stem_of(entry->name, &length);
+    uint32_t parts = 0;
+    if (!frame || !prefix) {
+        free(prefix);
+        return UINT32_MAX >> (32 - IPFB_PARTS);
+    }
+    for (size_t k = 0; k < sizeof endings / sizeof *endings; k++) {
+        strcpy(prefix + length, endings[k]);
+        for (size_t i = lower_bound(frame, prefix);
+             i < frame->count && strncmp(frame->names[i], prefix, length + 2) == 0; i++) {
+            int number = ipfb_part_number(entry->name, frame->names[i]);
+            parts |= number >= 0 ? UINT32_C(1) << number : 0;
+        }
+    }
+    free(prefix);
+    return parts;
+}
+
+/* The name of a part that is there, malloc'ed. */
+static char *part_name(const struct walk_entry *entry, unsigned number, struct stat *stat)
+{
+    size_t length;
+    char *name = stem_of(entry->name, &length);
+    for (const char *letter = "pP"; name && *letter; letter++) {
+        sprintf(name + length, ".%c%02u", *letter, number % 100);
+        if (fstatat(entry->directory, name, stat, entry->is_input ? 0 : AT_SYMLINK_NOFOLLOW) == 0 &&
+            S_ISREG(stat->st_mode))
+            return name;
+    }
+    free(name);
+    return NULL;
+}
+
+bool walk_part(const struct walk_entry *entry, unsigned number, struct walk_entry *part)
+{
+    struct stat stat;
+    char *name = part_name(entry, number, &stat);
+    if (!name)
+        return false;
+    /* The folder's address is what stands before the index's own name. */
+    char *escaped = address_escape(base_name(name), strlen(base_name(name)));
+    const char *base = base_name(entry->path);
+    size_t head = (size_t)(base - entry->path);
+    *part = (struct walk_entry){.size = (uint64_t)stat.st_size, .mtime_ns = mtime_of(&stat)};
+    part->path = escaped ? malloc(head + strlen(escaped) + 1) : NULL;
+    if (part->path) {
+        memcpy(part->path, entry->path, head);
+        strcpy(part->path + head, escaped);
+    }
+    free(escaped);
+    free(name);
+    return part->path;
+}
+
+int walk_open_part(const struct walk_entry *entry, unsigned number)
+{
+    struct stat stat;
+    struct failure ignored = {.reason = CONTAINER_REASON_NONE};
+    char *name = part_name(entry, number, &stat);
+    int fd = name ? open_regular(entry->directory, name, entry->is_input ? 0 : O_NOFOLLOW, &ignored) : -1;
+    free(name);
+    return fd;
 }

@@ -33,4 +33,12 @@ int walk_open_file(const struct walk_entry *entry, struct failure *failure);
 /* The same for any path; links are followed. */
 int walk_open_path(const char *path, struct failure *failure);
 
+/* The parts of a pack (ipfb.h) that may lie beside the entry if that is its index: as bits, by their names
+ * alone. Costs a search in the folder's names. */
+uint32_t walk_parts(const struct walk *walk, const struct walk_entry *entry);
+/* One of them: its path, which is the caller's, size and time. False when there is no such file. */
+bool walk_part(const struct walk_entry *entry, unsigned number, struct walk_entry *part);
+/* Opens it for reading; -1 when there is no such file. */
+int walk_open_part(const struct walk_entry *entry, unsigned number);
+
 #endif

@@ -384,7 +384,8 @@ static bool unknown_source(const struct hash *path_hash, const struct source_rec
     (void)path_hash;
     if (source->kind == SOURCE_UNKNOWN)
         return unknown_add(walk, source->magic, source->ending, 1, source->bytes);
-    if (source->kind != SOURCE_CONTAINER || source->format != FORMAT_ARCHIVE)
+    if (source->kind != SOURCE_CONTAINER ||
+        (source->format != FORMAT_ARCHIVE && source->format != FORMAT_XDVDFS))
         return true;
     struct arena arena = {0};
     struct container_record record;

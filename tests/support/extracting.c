@@ -99,17 +99,19 @@ static void tell(struct buffer *out, const struct extracted *item)
                      (unsigned long long)item->bytes);
         break;
     case EXTRACT_FAILED:
-        assert_int_equal(item->status, CONTAINER_SKIPPED);
+        assert_int_not_equal(item->status, CONTAINER_READ);
         assert_non_null(reason);
         assert_true(item->message[0] != '\0');
-        n = snprintf(line, sizeof line, "! %s %s\n", item->path, reason);
+        n = snprintf(line, sizeof line, "! %s %s%s\n", item->path,
+                     item->status == CONTAINER_DAMAGED ? "damaged " : "", reason);
         break;
     case EXTRACT_UNCHANGED:
         n = snprintf(line, sizeof line, "= %s\n", item->path);
         break;
     case EXTRACT_ARCHIVE:
-        assert_int_equal(item->format, FORMAT_ARCHIVE);
-        n = snprintf(line, sizeof line, "/ %s %s%s%s %llu", item->path, container_status_word(item->status),
+        assert_true(item->format == FORMAT_ARCHIVE || item->format == FORMAT_XDVDFS);
+        n = snprintf(line, sizeof line, "/ %s %s%s%s%s %llu", item->path,
+                     item->format == FORMAT_XDVDFS ? "xdvdfs " : "", container_status_word(item->status),
                      reason ? " " : "", reason ? reason : "", (unsigned long long)item->member_count);
         break;
     }
@@ -129,7 +131,10 @@ static void tell(struct buffer *out, const struct extracted *item)
 /* An archive's hash is that of its bytes, however libarchive jumped about in them. */
 static void check_hash(const struct extracted *item)
 {
-    if (item->kind != EXTRACT_ARCHIVE || item->parent_path)
+    size_t length = strlen(item->path);
+    bool pack =
+        length > 4 && strcmp(item->path + length - 4, ".pak") == 0; /* its hash is that of its parts, too */
+    if (item->kind != EXTRACT_ARCHIVE || item->parent_path || pack)
         return;
     struct stat stat_buffer;
     int fd = open(item->path, O_RDONLY);
@@ -167,7 +172,7 @@ char *transcript(const char *const *inputs, size_t count, const struct extract_o
 }
 
 const struct extract_options defaults = {
-    .limits = {.depth = 8, .member_bytes = UINT64_C(4) << 30},
+    .limits = EXTRACT_LIMITS_DEFAULT,
 };
 
 void extracts_with(const char *input, const struct extract_options *options, const char *expected)
@@ -187,7 +192,7 @@ void opens(const char *address, const void *bytes, size_t size)
 {
     struct extracted item;
     struct error err = {0};
-    if (!extract_address(address, &defaults.limits, &item, &err))
+    if (!extract_address(address, &defaults, &item, &err))
         fail_msg("%s: %s", address, err.msg);
     assert_int_equal(item.kind, EXTRACT_BYTES);
     assert_int_equal(item.size, size);
@@ -204,7 +209,7 @@ void refuses(const char *address, const char *word)
 {
     struct extracted item;
     struct error err = {0};
-    assert_false(extract_address(address, &defaults.limits, &item, &err));
+    assert_false(extract_address(address, &defaults, &item, &err));
     assert_int_equal(err.code, ERROR_IO);
     if (!strstr(err.msg, word))
         fail_msg("'%s' does not mention '%s'", err.msg, word);

@@ -2,8 +2,9 @@
  *
  * A transcript has one line an item: "+ path format size" for bytes, "? path [magic ending size]" for an
  * unknown file,
- * "! path reason" for a failure, "= path" for an unchanged file, and "/ path status reason members" for the
- * end of an archive, with "[magic ending count bytes]" for each census row and "bad-link" behind it.
+ * "! path reason" for a failure ("! path damaged reason" when members were had), "= path" for an unchanged
+ * file, and "/ path status reason members" for the end of an archive ("/ path xdvdfs status ..." of an
+ * image), with "[magic ending count bytes]" for each census row and "bad-link" behind it.
  */
 #ifndef ANCHORAGE_TEST_EXTRACTING_H
 #define ANCHORAGE_TEST_EXTRACTING_H
