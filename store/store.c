@@ -1,6 +1,7 @@
 /* store.c - opening, transactions, growth. See store.h and store_internal.h; the layout is in
  * store/README.md. */
 #include "store/store_internal.h"
+#include "store/tree.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -13,9 +14,6 @@
 #include <unistd.h>
 
 #define STORE_READERS 510 /* transactions of all processes together; a slot is 64 bytes of the lock file */
-/* A data file may end this many pages before the last page it counts: pages that one transaction took and
- * gave back at the end of the file are never written. Any more is missing. */
-#define STORE_UNWRITTEN_PAGES 64
 
 static const struct {
     const char *name;
@@ -224,6 +222,7 @@ static int open_env(struct store *store, unsigned flags, size_t map)
     mdb_env_set_maxdbs(store->env, DB_COUNT);
     mdb_env_set_maxreaders(store->env, STORE_READERS);
     mdb_env_set_mapsize(store->env, map);
+    mdb_env_set_assert(store->env, guard_assertion);
     rc = mdb_env_open(store->env, store->path, flags, 0666);
     if (rc != MDB_SUCCESS) {
         mdb_env_close(store->env);
@@ -253,6 +252,31 @@ static bool check_length(struct store *store, struct error *err)
                      (long long)status.st_size, (unsigned long long)(info.me_last_pgno + 1) * pages.ms_psize);
 }
 
+bool store_damaged(const struct store *store, const char *what, struct error *err)
+{
+    return error_set(err, ERROR_STORE, ERROR_NO_OFFSET,
+                     "store '%s' is damaged: %s; run `anchorage repair %s`", store->path, what, store->path);
+}
+
+/* LMDB finds the second head by the page size that the first one gives, and believes it. What is no head at
+ * all is left to LMDB to name. */
+static bool check_heads(struct store *store, bool single, struct error *err)
+{
+    char path[4096];
+    uint8_t bytes[2][512];
+    struct tree_meta first, second;
+    snprintf(path, sizeof path, "%s%s", store->path, single ? "" : "/data.mdb");
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return true;
+    bool known = pread(fd, bytes[0], sizeof *bytes, 0) == sizeof *bytes &&
+                 tree_read_meta(bytes[0], sizeof *bytes, 0, &first);
+    bool same = known && pread(fd, bytes[1], sizeof *bytes, first.page_size) == sizeof *bytes &&
+                tree_read_meta(bytes[1], sizeof *bytes, 1, &second) && second.page_size == first.page_size;
+    close(fd);
+    return !known || same || store_damaged(store, "its two heads differ", err);
+}
+
 static bool open_map(struct store *store, bool single, size_t map, unsigned extra, struct error *err)
 {
     unsigned flags = MDB_NOTLS | (single ? MDB_NOSUBDIR : 0) | (store->writer ? 0 : MDB_RDONLY) | extra;
@@ -271,9 +295,80 @@ static bool open_map(struct store *store, bool single, size_t map, unsigned extr
     if (rc != MDB_SUCCESS)
         return store_fail(store, rc, "cannot be opened", err);
     int dead;
+    guard_install(store);
     if (store->writer)
         mdb_reader_check(store->env, &dead); /* readers that were killed pin old pages */
     return true;
+}
+
+/* ---- the pages, before LMDB walks them ---- */
+
+/* Reads the heads of the commit that a transaction sees. *again is set when the writer is about to write over
+ * it.
+ */
+static bool read_heads(struct store *store, uint64_t commit, struct tree_file *file, bool *again,
+                       struct error *err)
+{
+    struct tree_meta heads[2];
+    MDB_stat stat;
+    mdb_env_stat(store->env, &stat);
+    for (unsigned i = 0; i < 2; i++)
+        if (file->size < 2 * (uint64_t)stat.ms_psize ||
+            !tree_read_meta(file->bytes + i * stat.ms_psize, stat.ms_psize, i, &heads[i]))
+            return store_damaged(store, "one of its heads is none", err);
+    const struct tree_meta own = heads[commit & 1], other = heads[~commit & 1];
+    /* Commits go to the two heads in turn, so that the other one is of the commit before, or already of the
+     * next. */
+    *again = other.commit == commit + 1 || own.commit == commit + 2;
+    if (!*again && (own.commit != commit || other.commit + 1 != commit))
+        return store_damaged(store, "its heads do not follow each other", err);
+    file->meta = own;
+    return true;
+}
+
+/* In a read transaction, which keeps the pages that it sees from being written over. */
+static bool verify_commit(struct store *store, uint64_t commit, bool *again, struct error *err)
+{
+    struct stat status;
+    int fd;
+    *again = false;
+    if (commit == 0)
+        return true;
+    if (mdb_env_get_fd(store->env, &fd) != MDB_SUCCESS || fstat(fd, &status) != 0)
+        return refuse(store, err, "cannot be examined");
+    void *map = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_SHARED, fd, 0);
+    if (map == MAP_FAILED)
+        return error_set(err, ERROR_STORE, ERROR_NO_OFFSET, "store '%s' cannot be mapped: %s", store->path,
+                         strerror(errno));
+    struct tree_file file = {.bytes = map, .size = (uint64_t)status.st_size};
+    bool ok = read_heads(store, commit, &file, again, err);
+    if (ok && !*again) {
+        struct error damage = {0};
+        guard_enter(store);
+        ok = tree_verify(&file, &damage);
+        guard_leave();
+        if (!ok && damage.code == ERROR_NOMEM)
+            store_nomem(err);
+        else if (!ok)
+            store_damaged(store, damage.msg, err);
+    }
+    munmap(map, (size_t)status.st_size);
+    return ok;
+}
+
+/* LMDB would believe every page: what is wrong is found before it does. */
+static bool verify_pages(struct store *store, struct error *err)
+{
+    bool ok = true, again = true;
+    for (int attempt = 0; ok && again && attempt < 100; attempt++) {
+        MDB_txn *txn;
+        int rc = mdb_txn_begin(store->env, NULL, MDB_RDONLY, &txn);
+        if (rc != MDB_SUCCESS)
+            return store_fail(store, rc, "first transaction", err);
+        ok = verify_commit(store, mdb_txn_id(txn), &again, err);
+        mdb_txn_abort(txn);
+    }
+    return ok;
 }
 
 static bool check_schema(struct store_txn *txn, struct error *err)
@@ -300,8 +395,10 @@ static bool open_databases(struct store_txn *txn, bool create, struct error *err
         unsigned flags;
         /* A writer adds what a store of an earlier program misses, once it knows that it is a store. */
         bool may_add = create || (store->writer && db != DB_META);
+        guard_enter(store);
         int rc = mdb_dbi_open(txn->txn, databases[db].name, may_add ? databases[db].flags | MDB_CREATE : 0,
                               &store->dbi[db]);
+        guard_leave();
         if (rc == MDB_NOTFOUND && db != DB_META)
             return refuse(
                 store, err,
@@ -377,8 +474,9 @@ struct store *store_open_map(const char *path, enum store_mode mode, bool wait_l
     if (store->sealed)
         extra |= MDB_NOLOCK;
     if ((store->sealed || lock_check_filesystem(store->path, err)) && register_store(store, err) &&
-        (!store->writer || take_lock(store, single, wait_lock, err)) &&
-        open_map(store, single, map, extra, err) && check_length(store, err) && prepare(store, mode, err))
+        (!store->writer || take_lock(store, single, wait_lock, err)) && check_heads(store, single, err) &&
+        open_map(store, single, map, extra, err) && check_length(store, err) && verify_pages(store, err) &&
+        prepare(store, mode, err))
         return store;
 fail:
     store_close(store);
@@ -389,6 +487,7 @@ void store_close(struct store *store)
 {
     if (!store)
         return;
+    guard_remove(store);
     if (store->env)
         mdb_env_close(store->env);
     if (store->lock_fd >= 0)
@@ -555,7 +654,9 @@ static bool update_once(struct store_txn *txn,
         mdb_txn_abort(txn->txn);
         return false;
     }
+    guard_enter(txn->store);
     rc = mdb_txn_commit(txn->txn);
+    guard_leave();
     return rc == MDB_SUCCESS || store_fail_write(txn, rc, "commit", err);
 }
 

@@ -43,6 +43,9 @@ enum store_db {
  * never made anew. Where a process may not have that much, the half is tried, and so on. */
 #define STORE_MAP_RESERVE ((size_t)1 << 40)
 #define STORE_MAP_LEAST   ((size_t)64 << 20)
+/* A data file may end this many pages before the last page it counts: pages that one transaction took and
+ * gave back at the end of the file are never written. Any more is missing. */
+#define STORE_UNWRITTEN_PAGES 64
 
 struct store {
     char *path;
@@ -80,6 +83,8 @@ bool store_fail(const struct store *store, int rc, const char *what, struct erro
 bool store_fail_write(struct store_txn *txn, int rc, const char *what, struct error *err);
 /* ERROR_DISK for an errno by which a disk is full or fails, else ERROR_STORE. */
 enum error_code store_errno_code(int number);
+/* ERROR_STORE: damaged, what of it, and what to do. Always false. */
+bool store_damaged(const struct store *store, const char *what, struct error *err);
 /* ERROR_NOMEM. Always false. */
 bool store_nomem(struct error *err);
 const char *store_db_name(enum store_db db);
@@ -91,6 +96,17 @@ bool lock_check_filesystem(const char *path, struct error *err);
 /* Takes the writer's lock kept in the file at `path`, which is made when absent; -1 with *err set. The lock
  * goes with the process, however it ends. */
 int lock_take(const char *path, bool wait, struct error *err);
+
+/* ---- guard.c ----
+ * Damage that the walk over the pages did not meet, or that came after it, may fault inside LMDB. Between
+ * enter and leave a fault of this thread (SIGSEGV, SIGBUS, SIGFPE, SIGABRT), and anywhere a fault in a
+ * mapping of a store's file, ends the process with status 3 and a message that names the store and `repair`;
+ * any other fault is left to whoever handled it before. Not nested. */
+void guard_install(struct store *store); /* when its environment is open; guard_remove before it is closed */
+void guard_remove(const struct store *store);
+void guard_enter(const struct store *store);
+void guard_leave(void);
+void guard_assertion(MDB_env *env, const char *message);
 
 /* ---- store_value.c ---- */
 struct value {

@@ -61,7 +61,9 @@ bool value_get(struct store_txn *txn, enum store_db db, const void *key, size_t 
                bool *found, struct error *err)
 {
     MDB_val k = val(key, key_size), stored;
+    guard_enter(txn->store);
     int rc = mdb_get(txn->txn, txn->store->dbi[db], &k, &stored);
+    guard_leave();
     *found = rc == MDB_SUCCESS;
     if (rc == MDB_NOTFOUND)
         return true;
@@ -82,9 +84,11 @@ static bool put(struct store_txn *txn, enum store_db db, MDB_val *key, MDB_val *
                 MDB_val *existing, bool *existed, struct error *err)
 {
     MDB_cursor **cursor = &txn->cursors[db];
+    guard_enter(txn->store);
     int rc = *cursor ? MDB_SUCCESS : mdb_cursor_open(txn->txn, txn->store->dbi[db], cursor);
     if (rc == MDB_SUCCESS)
         rc = mdb_cursor_put(*cursor, key, stored, flags | (existing ? MDB_NOOVERWRITE : 0));
+    guard_leave();
     if (existing) {
         *existed = rc == MDB_KEYEXIST;
         if (*existed) {
@@ -132,7 +136,9 @@ bool value_delete(struct store_txn *txn, enum store_db db, const void *key, size
                   struct error *err)
 {
     MDB_val k = val(key, key_size);
+    guard_enter(txn->store);
     int rc = mdb_del(txn->txn, txn->store->dbi[db], &k, NULL);
+    guard_leave();
     return rc == MDB_SUCCESS || rc == MDB_NOTFOUND || store_fail_write(txn, rc, store_db_name(db), err);
 }
 
@@ -259,13 +265,15 @@ bool set_flush(struct store_txn *txn, enum store_db db, struct error *err)
         return true;
     buffer_clear(pending);
     hash_sort(changes, count, sizeof *changes, compare_changes);
+    guard_enter(txn->store);
     int rc = mdb_cursor_open(txn->txn, txn->store->dbi[db], &cursor);
-    if (rc != MDB_SUCCESS)
-        return store_fail_write(txn, rc, store_db_name(db), err);
+    bool open = rc == MDB_SUCCESS;
     for (size_t i = 0; i < count && rc == MDB_SUCCESS; i++)
         if (i + 1 == count || compare_references(&changes[i], &changes[i + 1]) != 0)
             rc = make_change(cursor, &changes[i]);
-    mdb_cursor_close(cursor);
+    if (open)
+        mdb_cursor_close(cursor);
+    guard_leave();
     return rc == MDB_SUCCESS || store_fail_write(txn, rc, store_db_name(db), err);
 }
 
@@ -276,11 +284,13 @@ bool set_has(struct store_txn *txn, enum store_db db, const struct hash *key, co
     MDB_cursor *cursor;
     if (!set_flush(txn, db, err))
         return false;
+    guard_enter(txn->store);
     int rc = mdb_cursor_open(txn->txn, txn->store->dbi[db], &cursor);
     if (rc == MDB_SUCCESS) {
         rc = mdb_cursor_get(cursor, &k, &v, MDB_GET_BOTH);
         mdb_cursor_close(cursor);
     }
+    guard_leave();
     *found = rc == MDB_SUCCESS;
     return rc == MDB_SUCCESS || rc == MDB_NOTFOUND || store_fail(txn->store, rc, store_db_name(db), err);
 }
@@ -293,6 +303,7 @@ bool set_count(struct store_txn *txn, enum store_db db, const struct hash *key, 
     size_t values = 0;
     if (!set_flush(txn, db, err))
         return false;
+    guard_enter(txn->store);
     int rc = mdb_cursor_open(txn->txn, txn->store->dbi[db], &cursor);
     if (rc == MDB_SUCCESS) {
         rc = mdb_cursor_get(cursor, &k, &v, MDB_SET);
@@ -300,6 +311,7 @@ bool set_count(struct store_txn *txn, enum store_db db, const struct hash *key, 
             rc = mdb_cursor_count(cursor, &values);
         mdb_cursor_close(cursor);
     }
+    guard_leave();
     *count = values;
     return rc == MDB_SUCCESS || rc == MDB_NOTFOUND || store_fail(txn->store, rc, store_db_name(db), err);
 }
@@ -309,7 +321,9 @@ bool set_any(struct store_txn *txn, enum store_db db, const struct hash *key, bo
     MDB_val k = val(key->bytes, HASH_SIZE), v;
     if (!set_flush(txn, db, err))
         return false;
+    guard_enter(txn->store);
     int rc = mdb_get(txn->txn, txn->store->dbi[db], &k, &v);
+    guard_leave();
     *found = rc == MDB_SUCCESS;
     return rc == MDB_SUCCESS || rc == MDB_NOTFOUND || store_fail(txn->store, rc, store_db_name(db), err);
 }
@@ -341,6 +355,15 @@ bool set_collect(struct store_txn *txn, enum store_db db, const struct hash *key
     return db_each(txn, db, key->bytes, HASH_SIZE, collect_one, &collection, err);
 }
 
+static int cursor_step(struct store_txn *txn, MDB_cursor *cursor, MDB_val *key, MDB_val *value,
+                       MDB_cursor_op step)
+{
+    guard_enter(txn->store);
+    int rc = mdb_cursor_get(cursor, key, value, step);
+    guard_leave();
+    return rc;
+}
+
 bool db_each(struct store_txn *txn, enum store_db db, const void *from, size_t from_size,
              bool (*each)(const MDB_val *key, const MDB_val *value, void *ctx, struct error *err), void *ctx,
              struct error *err)
@@ -352,9 +375,9 @@ bool db_each(struct store_txn *txn, enum store_db db, const void *from, size_t f
     if (rc != MDB_SUCCESS)
         return store_fail(txn->store, rc, store_db_name(db), err);
     MDB_val key = val(from, from_size), value;
-    rc = mdb_cursor_get(cursor, &key, &value, from ? MDB_SET_RANGE : MDB_FIRST);
+    rc = cursor_step(txn, cursor, &key, &value, from ? MDB_SET_RANGE : MDB_FIRST);
     while (rc == MDB_SUCCESS && each(&key, &value, ctx, err))
-        rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT);
+        rc = cursor_step(txn, cursor, &key, &value, MDB_NEXT);
     mdb_cursor_close(cursor);
     if (rc != MDB_SUCCESS && rc != MDB_NOTFOUND)
         return store_fail(txn->store, rc, store_db_name(db), err);
