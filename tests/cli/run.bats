@@ -88,7 +88,7 @@ truth_lines() {
     cd "$BATS_FILE_TMPDIR/corpus"
     check=$BATS_TEST_TMPDIR/check.out
     for delay in 0.005 0.02 0.04 0.08 0.15 0.3; do
-        anchorage run -q -s "$BATS_TEST_TMPDIR/killed" . >/dev/null &
+        "$ANCHORAGE" run -q -s "$BATS_TEST_TMPDIR/killed" . >/dev/null & # not a function: its shell would be killed
         pid=$!
         sleep "$delay"
         kill -KILL "$pid" 2>/dev/null || true
