@@ -15,7 +15,7 @@ enum origin { FROM_START, FROM_MARKER, FROM_END, ORIGINS };
 #define REACH    512 /* words on either side of an origin that are looked at */
 #define MEASURES 5
 #define TEACHERS 96u /* sure placements that are asked at most */
-#define TAUGHT   4u  /* placements that must agree, and the share of those asked */
+#define TAUGHT   3u  /* placements that must agree, and the share of those asked */
 #define SUPPORT  0.5
 #define NEAR     0.02 /* relative; how tightly sizes fit is learned, but never looser than this */
 #define ODDS_MAX 4.0
@@ -24,7 +24,8 @@ struct size_rule {
     enum origin origin;
     int32_t offset; /* in words */
     unsigned measure;
-    double support, tolerance;
+    double support;   /* share that fits, of what states a size there; 0: there is no such word */
+    double tolerance; /* relative */
 };
 
 static void measures_of(const struct anchor_evidence *e, float out[MEASURES])
@@ -84,6 +85,19 @@ static int double_order(const void *left, const void *right)
     return *a < *b ? -1 : *a > *b;
 }
 
+/* How many of the sure placements that are asked state a size there. */
+static uint32_t count_stated(const struct anchor_subject *subjects, size_t count,
+                             const struct size_rule *rule)
+{
+    uint32_t asked = 0, stated = 0;
+    for (size_t i = 0; i < count && asked < TEACHERS; i++)
+        if (subjects[i].sure) {
+            stated += word_at(&subjects[i], rule->origin, rule->offset) > 0;
+            asked++;
+        }
+    return stated;
+}
+
 /* How tightly the rule fits: half as much again as what nine of ten that it fits keep within. */
 static double tolerance_of(const struct anchor_subject *subjects, size_t count, const struct size_rule *rule,
                            double *errors)
@@ -122,12 +136,27 @@ static bool learn_size(const struct anchor_subject *subjects, size_t count, stru
     rule->measure = (unsigned)(best % MEASURES);
     rule->offset = (int32_t)(best / MEASURES % (2 * REACH)) - REACH;
     rule->origin = (enum origin)(best / MEASURES / (2 * REACH));
-    rule->support = asked ? (double)votes[best] / asked : 0;
-    if (votes[best] < TAUGHT || rule->support < SUPPORT)
-        rule->support = 0;
-    else
-        rule->tolerance = tolerance_of(subjects, count, rule, errors);
+    if (votes[best] < TAUGHT || votes[best] < SUPPORT * asked)
+        return true;
+    uint32_t stated = count_stated(subjects, count, rule);
+    if (votes[best] < stated &&
+        votes[best] == TAUGHT) /* chance makes three of four agree, not three of three */
+        return true;
+    rule->support = votes[best] / (stated + 1.0); /* one more might have failed: three that agree are few */
+    rule->tolerance = tolerance_of(subjects, count, rule, errors);
     return true;
+}
+
+/* Chance fits about one size in a hundred; a right place fails as often as the sure ones do. A word that is
+ * no size, zero most of all, states nothing: that a resource is silent is no evidence against a place. */
+static void judge_size(const struct size_rule *rule, float stored, struct anchor_evidence *e)
+{
+    float measures[MEASURES];
+    measures_of(e, measures);
+    bool match = relative(stored, measures[rule->measure]) <= rule->tolerance;
+    double odds = match ? log(rule->support / 0.01) : log(1.02 - rule->support);
+    e->size_match = stored > 0 ? match ? 1 : -1 : 0;
+    e->size_odds = stored > 0 ? (float)fmax(fmin(odds, ODDS_MAX), -ODDS_MAX) : 0;
 }
 
 bool anchor_apply_sizes(struct anchor_subject *subjects, size_t count, struct arena *arena)
@@ -135,18 +164,10 @@ bool anchor_apply_sizes(struct anchor_subject *subjects, size_t count, struct ar
     struct size_rule rule = {0};
     if (!learn_size(subjects, count, arena, &rule))
         return false;
-    /* Chance fits about one size in a hundred; a right place fails as often as the sure ones do. */
-    double fits = rule.support > 0 ? log(rule.support / 0.01) : 0, fails = log(1.02 - rule.support);
-    for (size_t i = 0; i < count && rule.support > 0; i++) {
-        float stored = word_at(&subjects[i], rule.origin, rule.offset);
-        for (uint32_t c = 0; c < subjects[i].count; c++) {
-            struct anchor_evidence *e = &subjects[i].candidates[c].evidence;
-            float measures[MEASURES];
-            measures_of(e, measures);
-            bool match = stored > 0 && relative(stored, measures[rule.measure]) <= rule.tolerance;
-            e->size_match = match ? 1 : -1;
-            e->size_odds = (float)(match ? fmin(fits, ODDS_MAX) : fmax(fails, -ODDS_MAX));
-        }
+    for (size_t i = 0; i < count; i++) {
+        float stored = rule.support > 0 ? word_at(&subjects[i], rule.origin, rule.offset) : 0;
+        for (uint32_t c = 0; c < subjects[i].count; c++)
+            judge_size(&rule, stored, &subjects[i].candidates[c].evidence);
     }
     return true;
 }

@@ -589,9 +589,10 @@ static double index_score(const struct anchor_evidence *e)
     double missing = (double)e->unreferenced / e->vertices;
     score += missing > 0 ? -2.0 - 30.0 * missing : 5.0;
     /* A window that is not perfect may be a stretch of another's list, and one behind a longer list is its
-     * tail: only a whole run of normals speaks for them. */
+     * tail: only a whole run of normals speaks for them, and nothing when it is both. */
     bool whole_run = e->normals && e->unit == e->normals && e->run_start > 0 && e->run_end > 0;
-    bool tail = e->index_start < 0 && (e->degenerate || (e->faces >= 16 && one_sided(e) < 0.8));
+    bool tail =
+        e->index_start < 0 && (!is_perfect(e) || e->degenerate || (e->faces >= 16 && one_sided(e) < 0.8));
     score -= tail ? 40 : e->index_start < 0 ? 4 : 0;
     score -= (e->short_of_top || missing > 0) && e->normals && !whole_run ? 15 : 0;
     score += clamp(0.3 * e->triangles, 0, 16);
@@ -620,6 +621,11 @@ static double position_score(const struct anchor_evidence *e)
     return score;
 }
 
+/* A list that begins there, and vertices that begin where it ends: only where real blocks begin are there
+ * such places, one in some thousands, and those of known blocks are another's. Normals say where vertices
+ * begin as well, whatever words lie in front of the list. */
+#define BOUNDARY 5.0
+
 /* What a sound block of those counts is worth: the scores above for a usual one. */
 static double sound_score(const struct anchor_evidence *e)
 {
@@ -637,10 +643,12 @@ double anchor_quality(const struct anchor_evidence *e)
     return normal_score(e) + position_score(e) - sound_score(e) + odd;
 }
 
-double anchor_score(const struct anchor_evidence *e, double places)
+double anchor_score(const struct anchor_evidence *e, double places, bool claimed)
 {
+    bool sound = anchor_is_sound(e);
     double score = index_score(e) - log(places + 1) + (e->stated ? 1 : 0);
-    score += anchor_is_sound(e) ? sound_score(e) : normal_score(e) + position_score(e);
+    score += sound ? sound_score(e) : normal_score(e) + position_score(e);
+    score += !claimed && (sound || (e->normals && anchor_makes_sense(e))) ? BOUNDARY : 0;
     return score + (double)e->size_odds + (double)e->locality;
 }
 

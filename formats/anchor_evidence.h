@@ -78,8 +78,9 @@ bool anchor_measure(const struct anchor_map *map, const struct anchor_form *form
                     const struct buffer_place *places, struct anchor_scratch *scratch,
                     struct anchor_evidence *out, uint64_t *bad);
 
-/* The natural-log odds of the evidence against chance, in a section of `places` 4-byte places. */
-double anchor_score(const struct anchor_evidence *evidence, double places);
+/* The natural-log odds of the evidence against chance, in a section of `places` 4-byte places. `claimed`: a
+ * part of the place is known to be another's. */
+double anchor_score(const struct anchor_evidence *evidence, double places, bool claimed);
 
 /* Whether everything makes sense: perfect indices with nothing like them in front, positions somebody may
  * have stored, near each other where triangles join them, normals mostly unit and an end to their run. Two

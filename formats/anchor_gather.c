@@ -88,7 +88,7 @@ static bool try_start(struct hunt *h, enum anchor_layout layout, uint64_t start,
     uint64_t bad;
     if (!anchor_measure(g->map, form, layout, h->places, g->scratch, &spot.evidence, &bad))
         return true;
-    spot.score = anchor_score(&spot.evidence, (double)(g->in->size / 4));
+    spot.score = anchor_score(&spot.evidence, (double)(g->in->size / 4), false);
     if (!h->found->spots) {
         h->found->spots = arena_array(h->arena, ANCHOR_CANDIDATES, sizeof spot);
         h->failed = !h->found->spots;

@@ -21,11 +21,16 @@
 /* What a run of normals that ends exactly where a longer block does counts against the shorter one: a chance
  * of a few in 10^13, as the end of a run is one place in millions and the lists begin at the same word. */
 #define OUTGROWN 30.0
+/* Longer runs that begin with the same vertices and are compared: more than a few are made up. */
+#define RUNS_COMPARED 64u
 /* Where only locality tells, the chosen place must be as near as this, and its rivals as far: strays exist.
  */
 #define LOCALITY_NEAR  1.0
 #define LOCALITY_FAR   (-2.2)
 #define LOCALITY_APART 4.5
+/* In a truncated file a place is claimed from these odds on that it is its own: about one in ninety against.
+ */
+#define OWN_ODDS_MIN 4.5
 
 struct locate {
     const struct anchor_input *in;
@@ -39,6 +44,7 @@ struct locate {
     double free_places;        /* those that no sure placement covers */
     struct anchor_range *sure; /* the sure placements' blocks, sorted, each once */
     size_t sure_count;
+    double own_odds; /* natural log: that a block which is there is its resource's, see own_odds */
 };
 
 /* ---- forms
@@ -181,7 +187,8 @@ static void set_choices(const struct locate *l, struct anchor_subject *subject, 
     for (uint32_t i = 0; i < subject->count; i++) {
         struct candidate *candidate = &subject->candidates[i];
         bool covered = !subject->sure && is_covered(l, &subject->item.choices[i]);
-        candidate->score = anchor_score(&candidate->evidence, covered ? l->places : l->free_places) -
+        candidate->score = anchor_score(&candidate->evidence, covered ? l->places : l->free_places,
+                                        covered || subject->outgrown[i]) -
                            (subject->outgrown[i] ? OUTGROWN : 0);
         double without = locality ? 0 : (double)candidate->evidence.locality;
         subject->item.choices[i].score = candidate->score - without - SCORE_MIN;
@@ -229,42 +236,66 @@ static int owner_order(const void *left, const void *right)
     return a->end < b->end ? -1 : a->end > b->end;
 }
 
-/* Whether one of the sorted blocks begins where the choice does, and ends behind it. */
-static bool begins_longer(const struct owner *blocks, size_t count, const struct anchor_choice *choice)
+/* A place whose run of normals ends where it does. */
+struct run {
+    uint64_t vertices, end; /* of the run */
+    uint64_t start;         /* of the indices */
+};
+
+static int run_order(const void *left, const void *right)
+{
+    const struct run *a = left, *b = right;
+    if (a->vertices != b->vertices)
+        return a->vertices < b->vertices ? -1 : 1;
+    if (a->end != b->end)
+        return a->end < b->end ? -1 : 1;
+    return a->start < b->start ? -1 : a->start > b->start;
+}
+
+/* Whether one of the sorted runs begins with the vertices at that place, ends behind `end`, and has indices
+ * that take in those from `start` on. */
+static bool is_part_of(const struct run *runs, size_t count, uint64_t vertices, uint64_t start, uint64_t end)
 {
     size_t low = 0, high = count; /* to the first that begins behind, or there and ends behind */
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        bool before = blocks[middle].start < choice->start ||
-                      (blocks[middle].start == choice->start && blocks[middle].end <= choice->end);
+        bool before = runs[middle].vertices < vertices ||
+                      (runs[middle].vertices == vertices && runs[middle].end <= end);
         low = before ? middle + 1 : low;
         high = before ? high : middle;
     }
-    return low < count && blocks[low].start == choice->start;
+    for (size_t looks = 0; low < count && runs[low].vertices == vertices && looks < RUNS_COMPARED; looks++)
+        if (runs[low++].start <= start)
+            return true;
+    return false;
 }
 
 /* Marks candidates whose run of normals goes on to the end of another resource's candidate that begins with
- * them: the run's length is that one's vertex count, and a list that leaves its last vertices unused makes a
- * shorter count look exact. */
+ * them and has their indices: the run's length is that one's vertex count. A list that leaves its last
+ * vertices unused, or whose last triangles use the first vertices only, makes a shorter count look exact. */
 static bool mark_outgrown(struct locate *l)
 {
     size_t count = 0, kept = 0;
     for (size_t i = 0; i < l->count; i++)
         count += l->subjects[i].count;
-    struct owner *whole = arena_array(l->arena, count, sizeof *whole);
+    struct run *whole = arena_array(l->arena, count, sizeof *whole);
     if (!whole)
         return false;
     for (size_t i = 0; i < l->count; i++) {
-        struct anchor_subject *s = &l->subjects[i];
+        const struct anchor_subject *s = &l->subjects[i];
         for (uint32_t k = 0; k < s->count; k++)
             if (s->candidates[k].evidence.run_end > 0)
-                whole[kept++] = (struct owner){s->item.choices[k].start, s->item.choices[k].end, s};
+                whole[kept++] = (struct run){s->candidates[k].buffers[0].vertex_offset,
+                                             s->item.choices[k].end, s->item.choices[k].start};
     }
-    qsort(whole, kept, sizeof *whole, owner_order);
-    for (size_t i = 0; i < l->count; i++)
-        for (uint32_t k = 0; k < l->subjects[i].count; k++)
-            if (l->subjects[i].candidates[k].evidence.run_end < 0)
-                l->subjects[i].outgrown[k] = begins_longer(whole, kept, &l->subjects[i].item.choices[k]);
+    qsort(whole, kept, sizeof *whole, run_order);
+    for (size_t i = 0; i < l->count; i++) {
+        const struct anchor_subject *s = &l->subjects[i];
+        for (uint32_t k = 0; k < s->count; k++)
+            if (s->candidates[k].evidence.run_end < 0)
+                s->outgrown[k] = is_part_of(whole, kept, s->candidates[k].buffers[0].vertex_offset,
+                                            s->item.choices[k].start, s->item.choices[k].end);
+    }
     return true;
 }
 
@@ -367,6 +398,35 @@ static bool mark_only_near(struct locate *l)
     return true;
 }
 
+/* Whether the subject has another sound place: real geometry of equal counts. */
+static bool has_rival(const struct anchor_subject *s)
+{
+    for (uint32_t i = 0; i < s->count; i++)
+        if (s->item.choices[i].content != s->item.choices[s->item.chosen].content &&
+            s->item.choices[i].score > 0 && anchor_is_sound(&s->candidates[i].evidence))
+            return true;
+    return false;
+}
+
+/* The odds that a placed resource's block is its own and not one of equal counts that stands in for it: by
+ * how many resources find nothing in this container, and how many find real geometry of their counts besides
+ * their own. Both shares are counted as if half a resource more had been seen: that none was among few means
+ * little. */
+static double own_odds(const struct locate *l)
+{
+    uint32_t placed = 0, sound = 0, rivals = 0;
+    for (size_t i = 0; i < l->count; i++) {
+        const struct anchor_subject *s = &l->subjects[i];
+        bool is_sound = s->item.chosen >= 0 && anchor_is_sound(&s->candidates[s->item.chosen].evidence);
+        placed += s->item.chosen >= 0;
+        sound += is_sound;
+        rivals += is_sound && has_rival(s);
+    }
+    double missing = ((double)(l->count - placed) + 0.5) / ((double)l->count + 1);
+    double rival = (rivals + 0.5) / (sound + 1.0);
+    return log((1 - missing) / (missing * rival));
+}
+
 /* Marks what several resources have. */
 static bool mark_shared(struct locate *l)
 {
@@ -419,6 +479,7 @@ static bool decide(struct locate *l)
         if (!anchor_apply_locality(l->subjects, l->count, l->arena) || !assign_with(l, true))
             return false;
     }
+    l->own_odds = own_odds(l);
     return mark_only_near(l) && mark_shared(l);
 }
 
@@ -491,6 +552,18 @@ static bool is_lone_model(const struct locate *l, const struct anchor_subject *s
     return l->total == 1 && s->item.choices[s->item.chosen].start == 0;
 }
 
+/* Whether a truncated file may have lost the resource's own block, and the chosen one stand in for it: unless
+ * its neighbours lie there, or such a thing is improbable, with what size and neighbourhood speak against the
+ * place counted in. One that shares a block is its owner, or has lost its own. */
+static bool may_be_cut_off(const struct locate *l, const struct anchor_subject *s)
+{
+    const struct anchor_evidence *e = &s->candidates[s->item.chosen].evidence;
+    double odds = l->own_odds + fmin(0, (double)e->size_odds) + fmin(0, (double)e->locality);
+    if (!l->in->truncated || is_lone_model(l, s))
+        return false;
+    return s->shared || ((double)e->locality < LOCALITY_NEAR && odds < OWN_ODDS_MIN);
+}
+
 /* Whether what context says makes the chosen place doubtful, as good as it looks. A block that was cut off,
  * or that is absent, leaves another one of equal counts as the only place, and the margin shows nothing of
  * it. */
@@ -499,11 +572,9 @@ static bool is_doubtful(const struct locate *l, const struct anchor_subject *s)
     const struct anchor_evidence *e = &s->candidates[s->item.chosen].evidence;
     if (e->size_match > 0)
         return false;
-    if (s->outgrown[s->item.chosen])
+    if (s->outgrown[s->item.chosen] || s->shared_by_size || may_be_cut_off(l, s))
         return true;
-    if (l->in->truncated && !is_lone_model(l, s))
-        return s->shared || (double)e->locality < LOCALITY_NEAR;
-    return e->size_match < 0 && ((double)e->locality <= LOCALITY_FAR || s->shared_by_size);
+    return e->size_match < 0 && (double)e->locality <= LOCALITY_FAR;
 }
 
 /* What may be claimed of the chosen place. */
@@ -512,7 +583,7 @@ static enum resource_status status_of(const struct locate *l, const struct ancho
     const struct anchor_evidence *e = &s->candidates[s->item.chosen].evidence;
     double margin = s->item.margin;
     bool imperfect = e->short_of_top || e->unreferenced;
-    bool relaxed = imperfect && !(e->normals >= 32 && anchor_is_whole_run(e));
+    bool relaxed = imperfect && !anchor_is_whole_run(e);
     if (margin < ANCHOR_MARGIN || l->found[s->group].exhausted || (l->found[s->group].skipped && imperfect))
         return RESOURCE_AMBIGUOUS;
     if (is_doubtful(l, s) || (s->only_near && only_nearer(s)) || (relaxed && e->size_match < 0))

@@ -23,8 +23,10 @@
 #include "reports/view.h"
 #include "tests/support/store_fixture.h"
 
-/* Of what can be decided; small corpora have classes of a handful, of which one more or less is a percent. */
-#define RIGHT_MIN 0.96
+/* Of what can be decided: on corpora of the disc's size, and on small ones, where one more or less is much
+ * and where a container teaches little. */
+#define RIGHT_MIN       0.998
+#define RIGHT_MIN_SMALL 0.97
 
 enum answer { RIGHT, WRONG, OPEN_WITH_RIGHT, OPEN_WITHOUT, DECLINED_PRESENT, DECLINED_ABSENT, ANSWERS };
 static const char *const answer_words[ANSWERS] = {
@@ -267,7 +269,7 @@ static void judge_corpus(uint64_t seed, double scale)
     print_classes(&judge);
     assert_int_equal(got[WRONG] + judge.undecidable[WRONG] + judge.undecidable[RIGHT], 0);
     assert_int_equal(got[OPEN_WITHOUT] + judge.undecidable[OPEN_WITHOUT], 0);
-    assert_true(got[RIGHT] >= RIGHT_MIN * present);
+    assert_true(got[RIGHT] >= (scale < 1 ? RIGHT_MIN_SMALL : RIGHT_MIN) * present);
     assert_true(judge.twins > 0);
     assert_int_equal(judge.twins_right, judge.twins);
     assert_true(judge.needing_right >=

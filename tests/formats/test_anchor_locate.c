@@ -180,6 +180,23 @@ static void test_without_normals(void **state)
     assert_null(mesh_stream(r->mesh, MESH_NORMAL, 0));
 }
 
+static void test_tiny_without_normals(void **state)
+{
+    struct fixture *f = *state;
+    /* Eight vertices in 64 K places: that a list begins and vertices begin where it ends says more than the
+     * few triangles do. A resource of other counts finds nothing. */
+    struct sheet sheet = {.columns = 4, .rows = 2, .size = 3, .no_normals = true},
+                 absent = {.columns = 5, .rows = 2, .size = 3, .no_normals = true};
+    noise(f, 128 << 10);
+    size_t place = put_block(&f->data, &sheet);
+    noise(f, 128 << 10);
+    add(f, &sheet);
+    add(f, &absent);
+    const struct resource *r = decode(f);
+    assert_at(f, &r[0], RESOURCE_ASSIGNED, place);
+    assert_int_equal(r[1].status, RESOURCE_DECLINED);
+}
+
 static void test_ends_not_unit(void **state)
 {
     struct fixture *f = *state;
@@ -330,6 +347,33 @@ static void test_stored_size_decides(void **state)
     assert_int_equal(r[9].candidate_count, 2);
 }
 
+static void test_size_that_is_not_stated(void **state)
+{
+    struct fixture *f = *state;
+    /* Eight state their size, one has a zero in its place, one states another: only the last is a mismatch.
+     */
+    struct sheet sheets[10];
+    size_t places[10];
+    for (uint32_t i = 0; i < 10; i++) {
+        sheets[i] = (struct sheet){.columns = 6 + i, .rows = 5, .seed = i, .size = 10.0f + 7.0f * (float)i};
+        noise(f, 300);
+        places[i] = put_block(&f->data, &sheets[i]);
+    }
+    for (uint32_t i = 0; i < 10; i++) {
+        const struct sheet *sheet = &sheets[i];
+        add_group(f, &sheet, 1, i == 8 ? 0 : i == 9 ? 1234 : sheets[i].size);
+    }
+    const struct resource *r = decode(f);
+    static const int match[10] = {1, 1, 1, 1, 1, 1, 1, 1, 0, -1};
+    for (uint32_t i = 0; i < 10; i++) {
+        const struct anchor_evidence *e = &r[i].candidates[r[i].chosen].evidence;
+        assert_int_equal(place_of(f, &r[i]), places[i]);
+        assert_int_equal(e->size_match, match[i]);
+        assert_true(match[i] > 0 ? e->size_odds > 3 : match[i] < 0 ? e->size_odds < -1 : e->size_odds == 0);
+    }
+    assert_int_equal(r[8].status, RESOURCE_PROVEN);
+}
+
 static void test_equal_and_mirrored_blocks(void **state)
 {
     struct fixture *f = *state;
@@ -436,6 +480,43 @@ static void test_rival_cut_off(void **state)
     assert_int_equal(r[9].candidate_count, 1);
 }
 
+/* Fifty resources in sight and five cut off, none of which states a size; `rivals` of the fifty have another
+ * block of their counts. How many are claimed. */
+static unsigned claimed_beside_rivals(struct fixture *f, uint32_t rivals)
+{
+    unsigned claimed = 0;
+    size_t cut = 0;
+    for (uint32_t i = 0; i < 55; i++) {
+        struct sheet sheet = {.columns = 6 + i, .rows = 5, .seed = i, .size = 10.0f + 7.0f * (float)i};
+        cut = i == 50 ? f->data.size : cut;
+        noise(f, 300);
+        put_block(&f->data, &sheet);
+        add(f, &sheet);
+        sheet.seed += 100;
+        if (i < rivals)
+            put_block(&f->data, &sheet);
+    }
+    const struct resource *r = decode_cut(f, f->data.size - cut);
+    for (uint32_t i = 0; i < 50; i++)
+        claimed += is_claimed(&r[i]);
+    for (uint32_t i = 50; i < 55; i++)
+        assert_int_equal(r[i].reason, DECLINE_TRUNCATED);
+    return claimed;
+}
+
+static void test_stand_ins_are_improbable(void **state)
+{
+    struct fixture *f = *state;
+    assert_int_equal(claimed_beside_rivals(f, 0), 50);
+}
+
+static void test_stand_ins_are_common(void **state)
+{
+    struct fixture *f = *state;
+    /* Ten of fifty could be taken for another: so could any whose own block was cut off. */
+    assert_int_equal(claimed_beside_rivals(f, 10), 0);
+}
+
 static void test_sharing_in_a_truncated_file(void **state)
 {
     struct fixture *f = *state;
@@ -513,11 +594,12 @@ static void test_unused_vertices(void **state)
     assert_true(has_candidate(f, &r[1], place));
 }
 
-static void put_boxes(struct buffer *out, uint32_t quads)
+/* Sides of boxes, the triangles from the first to the last or the other way round. */
+static void put_boxes(struct buffer *out, uint32_t quads, bool backwards)
 {
     for (uint32_t i = 0; i < quads; i++)
         for (int k = 0; k < 6; k++)
-            be16(out, (uint16_t)(4 * i + (uint32_t) "\0\1\2\0\2\3"[k]));
+            be16(out, (uint16_t)(4 * (backwards ? quads - 1 - i : i) + (uint32_t) "\0\1\2\0\2\3"[k]));
     for (uint32_t i = 0; i < 4 * quads; i++) {
         bef32(out, (float)(50 * (int)(i / 4) + 42 * (int)(i % 2)));
         bef32(out, (float)(-900 + 50 * (int)(i % 4 / 2)));
@@ -536,7 +618,7 @@ static void test_box_attractor(void **state)
     /* Boxes of 100 quads: any smaller count of whole quads would find its indices and only unit normals
      * there. Its own block is absent. */
     noise(f, 500);
-    put_boxes(&f->data, 100);
+    put_boxes(&f->data, 100, false);
     noise(f, 500);
     static const uint32_t elements[][3] = {
         {0, 0x2A23B9, 0}, {12, 0x1A2360, 3 << 16}, {20, 0x2C235F, 5 << 16}};
@@ -547,6 +629,31 @@ static void test_box_attractor(void **state)
     const struct resource *r = decode(f);
     for (uint32_t i = 0; i < f->container.resource_count; i++)
         assert_true(r[i].status == RESOURCE_DECLINED || r[i].status == RESOURCE_AMBIGUOUS);
+}
+
+static void test_tails_of_longer_lists(void **state)
+{
+    struct fixture *f = *state;
+    enum { BLOCKS = 44 }; /* more than are decided together exactly */
+    /* Drawn from the last side to the first, each of these blocks holds a perfect place for every smaller
+     * one: the end of its list, with its first vertices. The run of normals goes on to the longer one's end.
+     */
+    static const uint32_t elements[][3] = {
+        {0, 0x2A23B9, 0}, {12, 0x1A2360, 3 << 16}, {20, 0x2C235F, 5 << 16}};
+    size_t places[BLOCKS];
+    for (uint32_t i = 0; i < BLOCKS; i++) {
+        uint32_t quads = 10 + 2 * i;
+        places[i] = noise(f, 500);
+        put_boxes(&f->data, quads, true);
+        xbg7_build_marker(&f->descriptors[i], 4 * quads, 6 * quads, 3, elements);
+        xpr2_build_add(&f->build, "XBG7", "boxes", &f->descriptors[i]);
+    }
+    noise(f, 500);
+    const struct resource *r = decode(f);
+    for (uint32_t i = 0; i < BLOCKS; i++) {
+        assert_true(is_claimed(&r[i]));
+        assert_int_equal(place_of(f, &r[i]), places[i]);
+    }
 }
 
 static void test_walls(void **state)
@@ -665,6 +772,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_proven, start, finish),
         cmocka_unit_test_setup_teardown(test_pads, start, finish),
         cmocka_unit_test_setup_teardown(test_without_normals, start, finish),
+        cmocka_unit_test_setup_teardown(test_tiny_without_normals, start, finish),
         cmocka_unit_test_setup_teardown(test_ends_not_unit, start, finish),
         cmocka_unit_test_setup_teardown(test_grouped, start, finish),
         cmocka_unit_test_setup_teardown(test_sequence, start, finish),
@@ -672,15 +780,19 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_rivals, start, finish),
         cmocka_unit_test_setup_teardown(test_imperfect_right_block, start, finish),
         cmocka_unit_test_setup_teardown(test_stored_size_decides, start, finish),
+        cmocka_unit_test_setup_teardown(test_size_that_is_not_stated, start, finish),
         cmocka_unit_test_setup_teardown(test_equal_and_mirrored_blocks, start, finish),
         cmocka_unit_test_setup_teardown(test_shared_block, start, finish),
         cmocka_unit_test_setup_teardown(test_part_of_a_group, start, finish),
         cmocka_unit_test_setup_teardown(test_rival_cut_off, start, finish),
+        cmocka_unit_test_setup_teardown(test_stand_ins_are_improbable, start, finish),
+        cmocka_unit_test_setup_teardown(test_stand_ins_are_common, start, finish),
         cmocka_unit_test_setup_teardown(test_sharing_in_a_truncated_file, start, finish),
         cmocka_unit_test_setup_teardown(test_truncated_single_model, start, finish),
         cmocka_unit_test_setup_teardown(test_shifted_through_padding, start, finish),
         cmocka_unit_test_setup_teardown(test_unused_vertices, start, finish),
         cmocka_unit_test_setup_teardown(test_box_attractor, start, finish),
+        cmocka_unit_test_setup_teardown(test_tails_of_longer_lists, start, finish),
         cmocka_unit_test_setup_teardown(test_walls, start, finish),
         cmocka_unit_test_setup_teardown(test_out_of_range_index, start, finish),
         cmocka_unit_test_setup_teardown(test_absent, start, finish),
