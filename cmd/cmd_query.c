@@ -266,11 +266,7 @@ static bool print_declined(const struct view_declined *row, void *ctx)
     struct query *query = ctx;
     json_int_t change = (json_int_t)row->count - (json_int_t)row->before;
     if (query->json) {
-        query->failed =
-            !json_print(json_pack("{s:s, s:o, s:I, s:o}", "by", census_dimension_word(row->dimension), "key",
-                                  json_of_bytes(row->key), "count", (json_int_t)row->count, "change",
-                                  query->compared ? json_integer(change) : json_null()),
-                        stdout);
+        query->failed = !json_print(json_of_declined(row, query->compared), stdout);
     } else {
         table_cell(query->table, census_dimension_word(row->dimension), 0);
         table_cellf(query->table, 0, "%llu", (unsigned long long)row->count);
@@ -360,11 +356,7 @@ static bool query_unknown(struct query *query, struct store_txn *txn, struct err
         char text[8];
         magic_text(rows[i].magic, text);
         if (query->json) {
-            query->failed =
-                !json_print(json_pack("{s:s, s:o, s:I, s:I}", "magic", rows[i].magic, "ending",
-                                      json_of_bytes(rows[i].ending), "count", (json_int_t)rows[i].count,
-                                      "bytes", (json_int_t)rows[i].bytes),
-                            stdout);
+            query->failed = !json_print(json_of_unknown(&rows[i]), stdout);
             continue;
         }
         table_cellf(query->table, 0, "%llu", (unsigned long long)rows[i].count);

@@ -219,6 +219,14 @@ bool view_declined(struct store_txn *txn, bool *compared,
     return ok;
 }
 
+json_t *json_of_declined(const struct view_declined *row, bool compared)
+{
+    json_int_t change = (json_int_t)row->count - (json_int_t)row->before;
+    return json_pack("{s:s, s:o, s:I, s:o}", "by", census_dimension_word(row->dimension), "key",
+                     json_of_bytes(row->key), "count", (json_int_t)row->count, "change",
+                     compared ? json_integer(change) : json_null());
+}
+
 /* ---- history ------------------------------------------------------------------------------------------- */
 
 json_t *json_of_history(const struct resolved_record *outcome)

@@ -29,6 +29,7 @@ bool view_declined(struct store_txn *txn, bool *compared,
 
 /* New references; NULL when memory runs out. */
 json_t *json_of_finding(const struct view_finding *finding);
+json_t *json_of_declined(const struct view_declined *row, bool compared);
 json_t *json_of_history(const struct resolved_record *outcome);
 /* A line for each step from the decoder's word to the outcome, and the twin; nothing for what is as decoded.
  */

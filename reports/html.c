@@ -50,6 +50,22 @@ void html_text(struct buffer *out, const char *text)
     free(visible);
 }
 
+void html_url(struct buffer *out, const char *text)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.";
+    static const char digits[] = "0123456789ABCDEF";
+    while (*text) {
+        size_t run = strspn(text, plain);
+        buffer_append(out, text, run);
+        text += run;
+        if (*text) {
+            unsigned char byte = (unsigned char)*text++;
+            const char escape[3] = {'%', digits[byte >> 4], digits[byte & 15]};
+            buffer_append(out, escape, sizeof escape);
+        }
+    }
+}
+
 /* ---- index.html ---------------------------------------------------------------------------------------- */
 
 /* gzip: what browsers decompress by themselves (DecompressionStream). The header has no time and no name, so

@@ -7,6 +7,8 @@
 /* Appends text with the characters that mean something in HTML (in an attribute too) as entities, and what
  * text_visible would not show as it is, in its words. */
 void html_text(struct buffer *out, const char *text);
+/* Appends text as a part of a URL: all but letters, digits, '-', '_' and '.' as %XX. */
+void html_url(struct buffer *out, const char *text);
 /* Appends HTML as it is. */
 void html_raw(struct buffer *out, const char *html);
 

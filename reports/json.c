@@ -236,6 +236,12 @@ json_t *json_of_run(const struct run_record *run)
                      "exit_status", run->exit_status);
 }
 
+json_t *json_of_unknown(const struct census_row *row)
+{
+    return json_pack("{s:s, s:o, s:I, s:I}", "magic", row->magic, "ending", json_of_bytes(row->ending),
+                     "count", (json_int_t)row->count, "bytes", (json_int_t)row->bytes);
+}
+
 json_t *json_of_summary(const struct view_summary *summary)
 {
     json_t *containers = json_object(), *formats = json_object(), *resources = json_object(),

@@ -6,8 +6,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "reports/aside.h"
+#include "reports/figures.h"
 #include "reports/html.h"
 #include "reports/page_data.h"
+#include "reports/prometheus.h"
+#include "reports/report_json.h"
+#include "reports/sheet.h"
 #include "reports/thumbs.h"
 
 struct job {
@@ -48,6 +53,52 @@ static bool write_dashboard(struct job *job)
     return ok;
 }
 
+static bool write_sheet(struct job *job)
+{
+    char path[4096];
+    struct buffer page = {0};
+    path_in(job, "sheet.html", path);
+    bool ok =
+        sheet_page(job->txn, job->options->store_path, &page, job->err) && aside_write(path, &page, job->err);
+    buffer_free(&page);
+    return ok;
+}
+
+static bool write_json(struct job *job, const struct figures *figures)
+{
+    char path[4096];
+    struct aside aside;
+    path_in(job, "report.json", path);
+    return aside_open(&aside, path, job->err) &&
+           aside_close(&aside,
+                       report_json_write(job->txn, figures, job->options->program, job->options->store_path,
+                                         aside.out, job->err),
+                       job->err);
+}
+
+static bool write_metrics(struct job *job, const struct figures *figures)
+{
+    char path[4096];
+    struct buffer text = {0};
+    path_in(job, "metrics.prom", path);
+    prometheus_text(figures, job->options->program, job->options->store_path, &text);
+    bool ok = text.failed
+                  ? error_set(job->err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory while writing %s", path)
+                  : aside_write(path, &text, job->err);
+    buffer_free(&text);
+    return ok;
+}
+
+static bool write_figures(struct job *job)
+{
+    struct arena arena = {0};
+    struct figures figures;
+    bool ok = figures_read(job->store, job->txn, &arena, &figures, job->err) && write_json(job, &figures) &&
+              write_metrics(job, &figures);
+    arena_free(&arena);
+    return ok;
+}
+
 bool report_write(struct store *store, const struct report_options *options, struct report_result *result,
                   struct error *err)
 {
@@ -59,7 +110,8 @@ bool report_write(struct store *store, const struct report_options *options, str
         return error_set(err, ERROR_IO, ERROR_NO_OFFSET, "cannot make %s: %s", options->directory,
                          strerror(errno));
     job.txn = store_begin_read(store, err);
-    bool ok = job.txn && write_thumbs(&job) && write_dashboard(&job);
+    bool ok =
+        job.txn && write_thumbs(&job) && write_sheet(&job) && write_figures(&job) && write_dashboard(&job);
     store_end_read(job.txn);
     return ok;
 }

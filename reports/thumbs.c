@@ -9,6 +9,7 @@
 
 #include "pipeline/parallel.h"
 #include "reports/aside.h"
+#include "reports/geometry.h"
 #include "reports/thumbnail.h"
 #include "reports/view.h"
 
@@ -149,7 +150,7 @@ static size_t drop_drawn(struct subjects *subjects, const char *directory)
 struct painter {
     struct store_txn *txn;
     struct arena mesh, scratch;
-    struct buffer canonical, png;
+    struct buffer png;
     uint64_t drawn, failed;
     struct error err; /* a fault of the job, which ends the work of this thread */
 };
@@ -164,17 +165,15 @@ struct job {
 static bool paint(struct painter *painter, const struct subject *subject, const char *directory)
 {
     char path[4096];
-    bool found = false;
-    struct error unsound = {0};
-    buffer_clear(&painter->canonical);
+    const struct mesh *mesh;
+    struct error err = {0};
     buffer_clear(&painter->png);
     arena_reset(&painter->mesh);
-    if (!store_get_geometry(painter->txn, &subject->geometry, &painter->canonical, &found, &painter->err))
+    if (!geometry_load(painter->txn, &subject->geometry, &painter->mesh, &mesh, &err) &&
+        error_is_fatal(&err)) {
+        painter->err = err;
         return false;
-    const struct mesh *mesh =
-        found ? mesh_read(painter->canonical.data, painter->canonical.size, &painter->mesh, &unsound) : NULL;
-    if (unsound.code == ERROR_NOMEM)
-        return out_of_memory(&painter->err);
+    }
     if (!mesh || !mesh_is_sound(mesh)) {
         painter->failed++;
         return true;
@@ -215,7 +214,6 @@ static bool paint_all(struct store *store, const struct subjects *subjects, cons
         store_end_read(painter->txn);
         arena_free(&painter->mesh);
         arena_free(&painter->scratch);
-        buffer_free(&painter->canonical);
         buffer_free(&painter->png);
     }
     free(job.painters);

@@ -143,6 +143,7 @@ json_t *json_of_resource(const struct view_resource *resource);
 json_t *json_of_container(const struct view_container *container);
 json_t *json_of_run(const struct run_record *run);
 json_t *json_of_summary(const struct view_summary *summary);
+json_t *json_of_unknown(const struct census_row *row);
 /* Details beyond the documented fields, for show and inspect: parts, lods, materials, markers, nodes, error.
  */
 json_t *json_of_details(const struct resource *resource);

@@ -1,0 +1,45 @@
+// browser.mjs - a real browser for tests: Debian's chromium, driven by playwright-core.
+
+import { mkdirSync } from "node:fs";
+import { chromium } from "playwright-core";
+
+const FLAGS = ["--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+
+export const screenshots = "build/screenshots";
+
+export async function launch() {
+    mkdirSync(screenshots, { recursive: true });
+    return chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: FLAGS });
+}
+
+/** A page that remembers what went wrong in it: console errors, exceptions, requests that failed. */
+export async function open(browser, { width = 1280, height = 860, dark = false } = {}) {
+    const context = await browser.newContext({ viewport: { width, height }, colorScheme: dark ? "dark" : "light", acceptDownloads: true });
+    const page = await context.newPage();
+    page.problems = [];
+    page.on("console", (message) => message.type() === "error" && page.problems.push(message.text()));
+    page.on("pageerror", (error) => page.problems.push(String(error)));
+    page.on("requestfailed", (request) => page.problems.push(`${request.url()}: ${request.failure()?.errorText}`));
+    return page;
+}
+
+/* ---- TAP ------------------------------------------------------------------------------------------------ */
+
+const tests = [];
+export const test = (name, run) => tests.push({ name, run });
+
+export async function runTests() {
+    console.log(`1..${tests.length}`);
+    let failed = 0;
+    for (const [i, { name, run }] of tests.entries()) {
+        try {
+            await run();
+            console.log(`ok ${i + 1} - ${name}`);
+        } catch (error) {
+            failed++;
+            console.log(`not ok ${i + 1} - ${name}`);
+            console.log(String(error.stack ?? error).replace(/^/gm, "# "));
+        }
+    }
+    return failed;
+}
