@@ -32,6 +32,9 @@
 #define DESCRIPTOR_WORK 4u
 #define DESCRIPTOR_FREE ((uint64_t)1 << 20)
 
+/* Descriptors that are remembered, for entries that share one: what was read of it serves again. */
+#define RECENT 64u
+
 #define TAG(a, b, c, d) ((uint32_t)(a) << 24 | (uint32_t)(b) << 16 | (uint32_t)(c) << 8 | (uint32_t)(d))
 #define TAG_XBG7        TAG('X', 'B', 'G', '7')
 #define TAG_TX2D        TAG('T', 'X', '2', 'D')
@@ -56,6 +59,7 @@ struct decode {
     struct directory directory;
     uint64_t work;                         /* descriptor bytes that may still be read */
     struct anchor_descriptor *descriptors; /* parallel to out->resources */
+    uint32_t recent[RECENT];               /* 1 + the resource last read of such a descriptor; 0: none */
 };
 
 /* ---- the directory
@@ -298,6 +302,23 @@ static bool open_entry(struct decode *d, uint32_t index, const struct entry *ent
     return true;
 }
 
+/* Takes over what an earlier resource of the same descriptor read, if there is one that is remembered. */
+static bool take_twin(struct decode *d, const struct anchor_descriptor *mine)
+{
+    struct container *out = d->out;
+    struct resource *resource = &out->resources[out->resource_count - 1];
+    uint32_t *recent = &d->recent[(uintptr_t)mine->bytes / 4 % RECENT], twin = *recent;
+    *recent = out->resource_count;
+    if (!twin || d->descriptors[twin - 1].bytes != mine->bytes || d->descriptors[twin - 1].size != mine->size)
+        return false;
+    const char *name = resource->name;
+    uint32_t index = resource->index;
+    *resource = out->resources[twin - 1];
+    resource->name = name;
+    resource->index = index;
+    return true;
+}
+
 static bool read_resource(struct decode *d, uint32_t index, const struct entry *entry)
 {
     struct resource *resource = &d->out->resources[d->out->resource_count++];
@@ -312,8 +333,9 @@ static bool read_resource(struct decode *d, uint32_t index, const struct entry *
         resource->reason = reason;
         return true;
     }
-    d->descriptors[d->out->resource_count - 1] = (struct anchor_descriptor){descriptor.data, descriptor.size};
-    return xbg7_parse(&descriptor, d->arena, resource);
+    struct anchor_descriptor *mine = &d->descriptors[d->out->resource_count - 1];
+    *mine = (struct anchor_descriptor){descriptor.data, descriptor.size};
+    return take_twin(d, mine) || xbg7_parse(&descriptor, d->arena, resource);
 }
 
 static bool read_texture(struct decode *d, uint32_t index, const struct entry *entry)

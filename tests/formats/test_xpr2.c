@@ -312,6 +312,29 @@ static void test_shared_descriptors(void **state)
     buffer_free(&big);
 }
 
+/* Entries of one descriptor read the same, each under its own name; one of another size is read by itself. */
+static void test_equal_descriptors(void **state)
+{
+    struct fixture *f = *state;
+    build(f);
+    uint32_t first;
+    memcpy(&first, f->bytes.data + entry_word(0, 1), 4);
+    memcpy(f->bytes.data + entry_word(3, 1), &first, 4);
+    struct container c = decode(f);
+    assert_int_equal(c.resource_count, 2);
+    assert_string_equal(c.resources[0].name, "rou_f001_wep_00");
+    assert_string_equal(c.resources[1].name, "e003");
+    assert_int_equal(c.resources[0].index, 0);
+    assert_int_equal(c.resources[1].index, 3);
+    assert_int_equal(c.resources[1].marker_count, 1);
+    assert_int_equal(c.resources[1].vertices, 100);
+    assert_int_equal(c.resources[1].reason, DECLINE_NO_CANDIDATE);
+    be32_at(&f->bytes, entry_word(3, 2), 40); /* cut off in front of its marker */
+    c = decode(f);
+    assert_int_equal(c.resources[0].reason, DECLINE_NO_CANDIDATE);
+    assert_int_equal(c.resources[1].reason, DECLINE_NO_MARKER);
+}
+
 static void test_directory_only(void **state)
 {
     struct fixture *f = *state;
@@ -339,6 +362,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_textures_contested, start, finish),
         cmocka_unit_test_setup_teardown(test_tags, start, finish),
         cmocka_unit_test_setup_teardown(test_shared_descriptors, start, finish),
+        cmocka_unit_test_setup_teardown(test_equal_descriptors, start, finish),
         cmocka_unit_test_setup_teardown(test_directory_only, start, finish),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
