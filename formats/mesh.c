@@ -50,18 +50,22 @@ const struct mesh_stream *mesh_stream(const struct mesh *mesh, enum mesh_usage u
 
 struct bounds mesh_bounds(const struct mesh *mesh)
 {
-    struct bounds box = {.valid = false};
+    float min[3] = {INFINITY, INFINITY, INFINITY}, max[3] = {-INFINITY, -INFINITY, -INFINITY};
+    bool valid = false;
     const float *p = mesh->streams[0].data;
     for (uint32_t v = 0; v < mesh->vertex_count; v++, p += 3) {
         if (!isfinite(p[0]) || !isfinite(p[1]) || !isfinite(p[2]))
             continue;
-        for (int axis = 0; axis < 3; axis++) {
-            if (!box.valid || p[axis] < box.min[axis])
-                box.min[axis] = p[axis];
-            if (!box.valid || p[axis] > box.max[axis])
-                box.max[axis] = p[axis];
+        valid = true;
+        for (int axis = 0; axis < 3; axis++) { /* selections and no branches: most vertices change nothing */
+            min[axis] = p[axis] < min[axis] ? p[axis] : min[axis];
+            max[axis] = p[axis] > max[axis] ? p[axis] : max[axis];
         }
-        box.valid = true;
+    }
+    struct bounds box = {.valid = valid};
+    for (int axis = 0; valid && axis < 3; axis++) {
+        box.min[axis] = min[axis];
+        box.max[axis] = max[axis];
     }
     return box;
 }

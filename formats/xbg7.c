@@ -398,11 +398,10 @@ static bool share_records(struct parse *p)
 /* ---- names
  * ------------------------------------------------------------------------------------------------- */
 
-static bool is_name_byte(uint8_t c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '-' || c == '.' || c == ':' || c == '/' || c == ' ';
-}
+static const bool is_name_byte[256] = {
+    ['a' ... 'z'] = true, ['A' ... 'Z'] = true, ['0' ... '9'] = true, ['_'] = true, ['-'] = true,
+    ['.'] = true,         [':'] = true,         ['/'] = true,         [' '] = true,
+};
 
 /* Whether bytes[0..length) is a word somebody may have typed: a letter first or behind an underscore. */
 static bool is_name(const uint8_t *bytes, size_t length)
@@ -420,24 +419,28 @@ static bool scan_names(struct parse *p)
     struct reader whole = *p->r;
     size_t size = reader_left(&whole);
     const uint8_t *bytes = reader_bytes(&whole, size, "descriptor");
-    for (int pass = 0; pass < 2; pass++) {
-        uint32_t count = 0;
-        for (size_t at = 0; at < size && count < NAMES_MAX; at++) {
-            size_t end = at;
-            while (end < size && is_name_byte(bytes[end]))
-                end++;
-            if (end < size && bytes[end] == 0 && is_name(bytes + at, end - at)) {
-                if (pass && !(p->out->nodes[count] = arena_copy(p->arena, bytes + at, end - at)))
-                    return false;
-                count++;
-            }
-            at = end;
+    struct {
+        size_t at, length;
+    } found[NAMES_MAX];
+    uint32_t count = 0;
+    for (size_t at = 0; at < size && count < NAMES_MAX; at++) {
+        size_t end = at;
+        while (end < size && is_name_byte[bytes[end]])
+            end++;
+        if (end < size && bytes[end] == 0 && is_name(bytes + at, end - at)) {
+            found[count].at = at;
+            found[count++].length = end - at;
         }
-        if (!pass && !(p->out->nodes = arena_array(p->arena, count, sizeof *p->out->nodes)))
-            return false;
-        p->out->node_count = count;
+        at = end;
     }
-    return true;
+    p->out->nodes = arena_array(p->arena, count, sizeof *p->out->nodes);
+    for (uint32_t i = 0; p->out->nodes && i < count; i++) {
+        p->out->nodes[i] = arena_copy(p->arena, bytes + found[i].at, found[i].length);
+        if (!p->out->nodes[i])
+            return false;
+    }
+    p->out->node_count = count;
+    return p->out->nodes != NULL;
 }
 
 /* ---- the whole

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "formats/xbg7.h"
+#include "formats/xbg7_mesh.h"
 #include "tests/support/xpr2_build.h"
 
 #define POSITION                                                                                             \
@@ -323,10 +324,70 @@ static void test_hostile(void **state)
     assert_int_equal(r.reason, DECLINE_BAD_DESCRIPTOR);
 }
 
+/* Streams hold what each element by itself reads as, whatever loop read them: words of every kind, in two
+ * buffers of which one has more components. */
+static void test_streams(void **state)
+{
+    (void)state;
+    struct vertex_element elements[] = {
+        {0, MESH_POSITION, 0, XBG7_F32X3, 12}, {12, MESH_NORMAL, 0, XBG7_F16X4, 8},
+        {20, MESH_TEXCOORD, 0, XBG7_F16X2, 4}, {24, MESH_TEXCOORD, 1, XBG7_F32X2, 8},
+        {32, MESH_COLOR, 0, XBG7_8_8_8_8, 4},  {36, MESH_TEXCOORD, 2, XBG7_F32X4, 16},
+        {52, MESH_TANGENT, 0, XBG7_F32X3, 12}, {64, MESH_BINORMAL, 0, XBG7_2_10_10_10, 4},
+        {68, MESH_TEXCOORD, 3, XBG7_F16X4, 8}, {76, MESH_BLENDWEIGHT, 0, XBG7_F32, 4},
+        {80, MESH_TEXCOORD, 4, XBG7_F16X4, 8},
+    };
+    enum {
+        ELEMENTS = sizeof elements / sizeof *elements,
+        VERTICES = 50,
+        STRIDE = 88,
+        BYTES = VERTICES * STRIDE
+    };
+    struct vertex_element other[] = {elements[0], {12, MESH_TEXCOORD, 4, XBG7_F32X2, 8}};
+    struct xbg7_draw draw = {VERTICES, 3};
+    struct xbg7_marker markers[] = {{.vertex_count = VERTICES,
+                                     .index_count = 3,
+                                     .stride = STRIDE,
+                                     .element_count = ELEMENTS,
+                                     .elements = elements,
+                                     .draw_count = 1,
+                                     .draws = &draw},
+                                    {.vertex_count = VERTICES,
+                                     .index_count = 3,
+                                     .stride = 20,
+                                     .element_count = 2,
+                                     .elements = other,
+                                     .draw_count = 1,
+                                     .draws = &draw}};
+    struct buffer_place places[] = {{0, 8, 3, VERTICES, STRIDE}, {0, 8, 3, VERTICES, 20}};
+    uint8_t *data = calloc(8 + BYTES, 1); /* to the byte; the indices are 0, 0, 0 */
+    uint32_t seed = 1;
+    for (size_t i = 8; i < 8 + BYTES; i++)
+        data[i] = (uint8_t)((seed = seed * 1664525u + 1013904223u) >> 24);
+    const struct mesh *mesh = NULL;
+    assert_true(xbg7_mesh(data, 8 + BYTES, markers, 2, places, &arena, &mesh));
+    assert_int_equal(mesh->stream_count, ELEMENTS);
+    for (unsigned m = 0; m < 2; m++)
+        for (uint32_t e = 0; e < markers[m].element_count; e++) {
+            const struct vertex_element *element = &markers[m].elements[e];
+            const struct mesh_stream *stream =
+                mesh_stream(mesh, (enum mesh_usage)element->usage, element->usage_index);
+            for (size_t v = 0; v < VERTICES; v++) {
+                float expected[4];
+                const uint8_t *at = data + 8 + v * markers[m].stride + element->offset;
+                xbg7_element(element->format, element->usage, at, stream->components, expected);
+                assert_memory_equal(stream->data + (m * VERTICES + v) * stream->components, expected,
+                                    stream->components * sizeof(float));
+            }
+        }
+    free(data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_usual, start, finish),
+        cmocka_unit_test_setup_teardown(test_streams, start, finish),
         cmocka_unit_test_setup_teardown(test_strides, start, finish),
         cmocka_unit_test_setup_teardown(test_format_sizes, start, finish),
         cmocka_unit_test_setup_teardown(test_no_declaration, start, finish),
