@@ -270,16 +270,18 @@ static bool glance_at(const struct view *view, bool strict)
 
 struct anchor_probe anchor_probe_make(const struct xbg7_marker *marker)
 {
+    uint32_t count = marker->vertex_count;
     struct anchor_probe probe = {.bytes = vertex_bytes(marker)};
+    const struct vertex_element *position = xbg7_find_element(marker, MESH_POSITION);
     const struct vertex_element *normal = xbg7_find_element(marker, MESH_NORMAL);
-    probe.position = xbg7_find_element(marker, MESH_POSITION)->offset;
+    probe.looks = count < ANCHOR_GLANCES ? count : ANCHOR_GLANCES;
+    for (uint32_t i = 0; i < probe.looks; i++)
+        probe.position[i] = spread(i, probe.looks, count) * marker->stride + position->offset;
     if (!normal || (normal->format & 63) != XBG7_F16X4 || normal->offset % 4 != 0 || marker->stride % 4 != 0)
         return probe;
-    uint32_t count = marker->vertex_count;
-    probe.looks = count < ANCHOR_GLANCES ? count : ANCHOR_GLANCES;
     probe.enough = enough_units(probe.looks);
     for (uint32_t i = 0; i < probe.looks; i++)
-        probe.look[i] = spread(i, probe.looks, count) * marker->stride + normal->offset;
+        probe.normal[i] = spread(i, probe.looks, count) * marker->stride + normal->offset;
     probe.probes = count < ANCHOR_PROBES ? count : ANCHOR_PROBES;
     for (uint32_t i = 0; i < probe.probes; i++)
         probe.probe[i] = spread(i, probe.probes, count) * marker->stride + normal->offset;
@@ -302,7 +304,7 @@ static uint64_t enough_normals(const struct anchor_probe *probe, const struct an
 {
     uint64_t ones = 0, twos = 0, fours = 0;
     for (uint32_t i = 0; i < probe->looks; i++) {
-        uint64_t unit = anchor_unit_bits(map, (int64_t)((vertex_offset + probe->look[i]) / 4));
+        uint64_t unit = anchor_unit_bits(map, (int64_t)((vertex_offset + probe->normal[i]) / 4));
         uint64_t carry = ones & unit;
         ones ^= unit;
         fours |= twos & carry;
@@ -320,22 +322,31 @@ static uint64_t enough_normals(const struct anchor_probe *probe, const struct an
     }
 }
 
+/* Whether the first position is no nonsense, and of the others looked at one at most. */
+static bool positions_make_sense(const struct anchor_probe *probe, const uint8_t *vertices)
+{
+    uint32_t nonsense = 0;
+    if (position_is_nonsense(vertices + probe->position[0]))
+        return false;
+    for (uint32_t i = 1; i < probe->looks && nonsense < 2; i++)
+        nonsense += position_is_nonsense(vertices + probe->position[i]);
+    return nonsense < 2;
+}
+
 uint64_t anchor_probe_test(const struct anchor_probe *probe, const struct anchor_map *map,
-                           uint64_t vertex_offset)
+                           uint64_t vertex_offset, uint64_t asked)
 {
     if (vertex_offset > map->size || probe->bytes > map->size - vertex_offset)
         return 0;
     uint64_t room = (map->size - vertex_offset - probe->bytes) / 4 + 1;
-    uint64_t mask = room < 64 ? (UINT64_C(1) << room) - 1 : UINT64_MAX;
+    uint64_t mask = room < 64 ? asked & ((UINT64_C(1) << room) - 1) : asked;
     if (probe->probes)
         mask &= some_normal(probe, map, vertex_offset);
     if (probe->probes && mask)
         mask &= enough_normals(probe, map, vertex_offset);
-    for (uint64_t left = mask; left; left &= left - 1) {
-        uint64_t at = vertex_offset + 4 * (uint64_t)__builtin_ctzll(left);
-        if (position_is_nonsense(map->data + at + probe->position))
+    for (uint64_t left = mask; left; left &= left - 1)
+        if (!positions_make_sense(probe, map->data + vertex_offset + 4 * (uint64_t)__builtin_ctzll(left)))
             mask &= ~(left & -left);
-    }
     return mask;
 }
 
@@ -424,12 +435,12 @@ static void measure_positions(const struct view *view, struct box *box, struct a
         }
         float p[3] = {load_f32be(at), load_f32be(at + 4), load_f32be(at + 8)};
         float radius2 = p[0] * p[0] + p[1] * p[1] + p[2] * p[2];
-        box->radius2 = radius2 > box->radius2 ? radius2 : box->radius2;
-        for (int k = 0; k < 3; k++) {
-            box->low[k] = !box->any || p[k] < box->low[k] ? p[k] : box->low[k];
-            box->high[k] = !box->any || p[k] > box->high[k] ? p[k] : box->high[k];
-        }
         box->any = true;
+        box->radius2 = radius2 > box->radius2 ? radius2 : box->radius2;
+        for (int k = 0; k < 3; k++) { /* what makes sense is finite */
+            box->low[k] = p[k] < box->low[k] ? p[k] : box->low[k];
+            box->high[k] = p[k] > box->high[k] ? p[k] : box->high[k];
+        }
     }
 }
 
@@ -462,6 +473,18 @@ static void read_position(const struct view *view, uint32_t vertex, float out[3]
         out[i] = load_f32be(at + 4 * i);
 }
 
+static void read_normal(const struct view *view, uint32_t vertex, float out[3])
+{
+    uint32_t format = view->normal->format;
+    const uint8_t *at = view->vertices + (size_t)vertex * view->place->stride + view->normal->offset;
+    if ((format & 63) != XBG7_F16X4) {
+        xbg7_element(format, MESH_NORMAL, at, 3, out);
+        return;
+    }
+    for (size_t i = 0; i < 3; i++) /* nearly all are these */
+        out[i] = anchor_half(load_u16be(at + 2 * i));
+}
+
 /* Which side of the triangle its stored normals are on: 1, -1, or 0 when that cannot be said. */
 static int normal_side(const struct view *view, const uint32_t corner[3], const float e1[3],
                        const float e2[3])
@@ -471,8 +494,7 @@ static int normal_side(const struct view *view, const uint32_t corner[3], const 
     float dot = 0;
     for (int k = 0; k < 3; k++) {
         float n[3];
-        const uint8_t *at = view->vertices + (size_t)corner[k] * view->place->stride + view->normal->offset;
-        xbg7_element(view->normal->format, MESH_NORMAL, at, 3, n);
+        read_normal(view, corner[k], n);
         dot += face[0] * n[0] + face[1] * n[1] + face[2] * n[2];
     }
     return dot > 0 ? 1 : dot < 0 ? -1 : 0;
@@ -519,7 +541,7 @@ bool anchor_measure(const struct anchor_map *map, const struct anchor_form *form
 {
     bool stated = form->stated && (layout == ANCHOR_STATED) == (form->stated_vertex != form->index_pool);
     *out = (struct anchor_evidence){.layout = (uint8_t)layout, .stated = stated};
-    struct box box = {.any = false};
+    struct box box = {.low = {INFINITY, INFINITY, INFINITY}, .high = {-INFINITY, -INFINITY, -INFINITY}};
     struct faces faces = {0};
     for (uint32_t i = 0; i < form->count; i++) {
         struct view view = view_of(map, &form->markers[i], &places[i]);

@@ -51,21 +51,22 @@ struct anchor_scratch {
 
 /* What the first glance at a buffer needs to know of its marker, made once. */
 struct anchor_probe {
-    uint64_t bytes;    /* of all vertices */
-    uint32_t position; /* offset in a vertex */
-    uint32_t probes;   /* normals of `probe`; 0: the map has none of them */
-    uint32_t looks;    /* of `look` */
-    uint32_t enough;   /* so many of `look` must be of unit length, as anchor_glance will ask; at most 4 */
-    uint32_t probe[ANCHOR_PROBES], look[ANCHOR_GLANCES]; /* offsets of normals from the first vertex */
+    uint64_t bytes;  /* of all vertices */
+    uint32_t probes; /* of `probe`; 0: the map has none of its normals */
+    uint32_t looks;  /* of `normal` and `position` */
+    uint32_t enough; /* so many of `normal` must be of unit length; at most 4 */
+    /* Offsets from the first vertex: of normals, and of the normals and positions that a glance looks at. */
+    uint32_t probe[ANCHOR_PROBES], normal[ANCHOR_GLANCES], position[ANCHOR_GLANCES];
 };
 
 struct anchor_probe anchor_probe_make(const struct xbg7_marker *marker);
-/* At which of the 64 places from `vertex_offset` on, four bytes apart, vertices may begin: there is room,
- * enough of its normals are of unit length, and the first position makes sense; asked in this order because
- * the map is small and the section is not. Bit i is for vertex_offset + 4 i. Meant to be asked of hundreds of
- * thousands of places. */
+/* At which of the 64 places from `vertex_offset` on, four bytes apart, vertices may begin: there is room, one
+ * of the probed normals is of unit length, the first position makes sense, and anchor_glance will not reject
+ * the buffer for what it sees of its normals and positions; asked in this order because the map is small and
+ * the section is not. Bit i is for vertex_offset + 4 i, and not looked at unless it is set in `asked`. Meant
+ * to be asked of hundreds of thousands of places. */
 uint64_t anchor_probe_test(const struct anchor_probe *probe, const struct anchor_map *map,
-                           uint64_t vertex_offset);
+                           uint64_t vertex_offset, uint64_t asked);
 
 /* A glance at some vertices of each buffer: false when the place is not worth measuring. `strict`: all must
  * make sense, nearly all normals be unit and their run have an end, as for a window that is not exact. */

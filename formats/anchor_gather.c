@@ -142,12 +142,12 @@ static uint64_t grouped_lead(const struct anchor_form *form, enum anchor_layout 
 
 /* Which of the 64 places from `offset` on are worth counting: those whose vertices, by any layout, pass a
  * first glance. */
-static uint64_t on_places(void *context, uint64_t offset)
+static uint64_t on_places(void *context, uint64_t offset, uint64_t asked)
 {
     const struct hunt *h = context;
     uint64_t mask = 0;
     for (int i = 0; i < h->lead_count; i++)
-        mask |= anchor_probe_test(&h->probe, h->gather->map, offset + h->leads[i]);
+        mask |= anchor_probe_test(&h->probe, h->gather->map, offset + h->leads[i], asked & ~mask);
     return mask;
 }
 
@@ -226,9 +226,13 @@ static bool find_runs(struct hunt *h)
     const struct anchor_map *map = h->gather->map;
     const struct xbg7_marker *marker = &h->found->form.markers[0];
     int64_t stride = marker->stride / 4, count = marker->vertex_count;
+    const struct anchor_range *wall = h->gather->in->walls, *last = wall + h->gather->in->wall_count;
     for (size_t b = 0; b < map->blocks; b += 4) {
-        int64_t place = (int64_t)b * 16;
         static const uint16_t none[4] = {0};
+        for (; wall < last && wall->start / ANCHOR_BLOCK <= b; wall++)
+            if (wall->end / ANCHOR_BLOCK > b + 4)
+                b = (size_t)(wall->end / ANCHOR_BLOCK) & ~(size_t)3;
+        int64_t place = (int64_t)b * 16;
         if (b + 4 <= map->blocks && memcmp(map->unit + b, none, sizeof none) == 0)
             continue;
         uint64_t bits = anchor_unit_bits(map, place);

@@ -368,8 +368,11 @@ static void slide(struct search *s, uint64_t first, uint64_t end)
     uint32_t distinct = count_in(s, first);
     uint64_t wanted = 0;
     for (uint64_t place = 0;; place++) {
-        if (place % 64 == 0)
-            wanted = s->caller->filter(s->caller->context, 2 * first);
+        if (place % 64 == 0) {
+            uint64_t left = (end - first - size) / 2 + 1;
+            wanted = s->caller->filter(s->caller->context, 2 * first,
+                                       left < 64 ? (UINT64_C(1) << left) - 1 : UINT64_MAX);
+        }
         if (distinct > s->floor && wanted >> place % 64 & 1)
             report(s, first, distinct, uses[s->counts.vertex_count - 1] != 0);
         if (s->ended || first + 2 + size > end || !spend(s, 2))
@@ -393,9 +396,8 @@ static void search_stretch(struct search *s, uint64_t start, uint64_t end)
         return;
     uint64_t places = (end - start - size) / 2 + 1;
     for (uint64_t place = 0; place < places && spend(s, 8); place += 64) {
-        uint64_t wanted = s->caller->filter(s->caller->context, 2 * start + 4 * place);
-        if (places - place < 64)
-            wanted &= (UINT64_C(1) << (places - place)) - 1;
+        uint64_t asked = places - place < 64 ? (UINT64_C(1) << (places - place)) - 1 : UINT64_MAX;
+        uint64_t wanted = asked & s->caller->filter(s->caller->context, 2 * start + 4 * place, asked);
         if (!spend(s, (uint64_t)__builtin_popcountll(wanted)))
             return;
         for (; wanted; wanted &= wanted - 1) {

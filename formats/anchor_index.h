@@ -56,8 +56,8 @@ struct anchor_window {
  * counting indices. */
 struct anchor_search {
     /* Which windows at the 64 places from `offset` on, four bytes apart, are worth counting: bit i for offset
-     * + 4 i. */
-    uint64_t (*filter)(void *context, uint64_t offset);
+     * + 4 i. Only bits of `asked` matter. */
+    uint64_t (*filter)(void *context, uint64_t offset, uint64_t asked);
     /* Called for each window that uses enough vertices, in order of runs; false ends the search. */
     bool (*report)(void *context, const struct anchor_window *window);
     void *context;

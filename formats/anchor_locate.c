@@ -119,12 +119,13 @@ static uint64_t hash_bytes(const uint8_t *bytes, uint64_t size, uint64_t hash)
  * x. */
 struct content {
     uint64_t bytes, positions, mirrored;
+    bool known;
 };
 
 static struct content content_of(const struct locate *l, const struct anchor_form *form,
                                  const struct candidate *candidate)
 {
-    struct content content = {0};
+    struct content content = {.known = true};
     for (uint32_t m = 0; m < form->count; m++) {
         const struct buffer_place *place = &candidate->buffers[m];
         const uint8_t *vertices = l->in->data + place->vertex_offset;
@@ -146,24 +147,36 @@ static struct content content_of(const struct locate *l, const struct anchor_for
     return content;
 }
 
+/* Whether two places may hold equal or reflected geometry, by their extents: most do not, and need not be
+ * read again. Of positions that make no sense extents say nothing. */
+static bool may_be_same(const struct anchor_evidence *a, const struct anchor_evidence *b)
+{
+    bool equal = a->radius == b->radius;
+    for (int k = 0; k < 3; k++)
+        equal &= a->extent[k] == b->extent[k];
+    return equal || a->nonsense || b->nonsense;
+}
+
 /* Numbers the contents of a subject's places: equal bytes, or a reflection in x, are no different answer.
  * Which of two reflected blocks is whose cannot be decided and need not be. */
-static bool number_contents(const struct locate *l, struct anchor_subject *subject)
+static void number_contents(const struct locate *l, struct anchor_subject *subject)
 {
-    struct content contents[ANCHOR_CANDIDATES];
+    struct content contents[ANCHOR_CANDIDATES] = {0};
+    struct anchor_choice *choices = subject->item.choices;
     for (uint32_t i = 0; i < subject->count; i++) {
-        uint32_t same = i;
-        subject->item.choices[i].content = i;
-        if (subject->count == 1 || subject->item.choices[i].score <= 0)
-            continue;
-        contents[i] = content_of(l, &subject->form, &subject->candidates[i]);
-        for (uint32_t k = 0; k < i && same == i; k++)
-            if (subject->item.choices[k].score > 0 &&
-                (contents[k].bytes == contents[i].bytes || contents[k].positions == contents[i].mirrored))
-                same = k;
-        subject->item.choices[i].content = subject->item.choices[same].content;
+        choices[i].content = i;
+        for (uint32_t k = 0; k < i && choices[i].score > 0 && choices[i].content == i; k++) {
+            if (choices[k].score <= 0 ||
+                !may_be_same(&subject->candidates[k].evidence, &subject->candidates[i].evidence))
+                continue;
+            if (!contents[k].known)
+                contents[k] = content_of(l, &subject->form, &subject->candidates[k]);
+            if (!contents[i].known)
+                contents[i] = content_of(l, &subject->form, &subject->candidates[i]);
+            if (contents[k].bytes == contents[i].bytes || contents[k].positions == contents[i].mirrored)
+                choices[i].content = choices[k].content;
+        }
     }
-    return true;
 }
 
 /* Whether a sure placement covers a part of a place, or a part of one the place; sharing the whole is no such
@@ -219,7 +232,8 @@ static bool take_candidates(struct locate *l, struct anchor_subject *subject)
         subject->item.choices[i].end = spot->end;
     }
     set_choices(l, subject, true);
-    return number_contents(l, subject);
+    number_contents(l, subject);
+    return true;
 }
 
 /* A block, and whose it may be. */

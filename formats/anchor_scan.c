@@ -8,8 +8,6 @@
 
 #include <string.h>
 
-#include "reader.h"
-
 #if defined(__x86_64__)
 #include <cpuid.h>
 #include <immintrin.h>
@@ -22,18 +20,6 @@
 #define AHEAD 4u
 
 typedef void kernel(const uint8_t *data, size_t blocks, uint16_t *unit, uint16_t *small, uint16_t *top);
-
-float anchor_half(uint16_t bits)
-{
-    uint32_t sign = (uint32_t)(bits & 0x8000) << 16, exponent = bits >> 10 & 31, mantissa = bits & 1023;
-    if (exponent == 31)
-        return float_of_bits(sign | 0x7F800000u | mantissa << 13);
-    if (exponent == 0) {
-        float value = (float)mantissa * 0x1p-24f;
-        return sign ? -value : value;
-    }
-    return float_of_bits(sign | (exponent + 112) << 23 | mantissa << 13);
-}
 
 static bool triple_is_unit(const uint8_t *at)
 {

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "arena.h"
+#include "reader.h"
 
 #define ANCHOR_BLOCK 64u /* bytes one entry of the map describes */
 #define ANCHOR_SMALL 256u
@@ -73,6 +74,13 @@ static inline uint64_t anchor_unit_bits(const struct anchor_map *map, int64_t pl
 }
 
 /* The value of an f16, exactly. */
-float anchor_half(uint16_t bits);
+static inline float anchor_half(uint16_t bits)
+{
+    uint32_t sign = (uint32_t)(bits & 0x8000) << 16, rest = bits & 0x7FFF;
+    /* Without a branch: exponents count from 15 and from 127, and the greatest is that of infinity. */
+    uint32_t value = (rest << 13) + (rest < 0x7C00 ? UINT32_C(112) << 23 : UINT32_C(224) << 23);
+    uint32_t tiny = bits_of_float((float)(int32_t)rest * 0x1p-24f);
+    return float_of_bits(sign | (rest < 0x0400 ? tiny : value));
+}
 
 #endif

@@ -19,14 +19,16 @@ struct seen {
     uint64_t stop_after;
 };
 
-static uint64_t any_place(void *context, uint64_t offset)
+static uint64_t any_place(void *context, uint64_t offset, uint64_t asked)
 {
+    (void)asked;
     (void)context;
     return offset % 4 == 0 ? UINT64_MAX : 0;
 }
 
-static uint64_t every_third(void *context, uint64_t offset)
+static uint64_t every_third(void *context, uint64_t offset, uint64_t asked)
 {
+    (void)asked;
     (void)context;
     uint64_t mask = 0;
     for (uint64_t i = 0; i < 64; i++)

@@ -24,6 +24,14 @@ static void test_half(void **state)
         assert_true(anchor_half(cases[i].bits) == cases[i].value);
     assert_true(isinf(anchor_half(0x7C00)));
     assert_true(isnan(anchor_half(0x7E00)));
+    for (uint32_t bits = 0; bits < 0x7C00; bits++) {
+        int exponent = bits >> 10 ? (int)(bits >> 10) : 1;
+        float value = ldexpf((float)((bits & 1023) + (bits >> 10 ? 1024 : 0)), exponent - 25);
+        assert_true(anchor_half((uint16_t)bits) == value);
+        assert_true(anchor_half((uint16_t)(bits | 0x8000)) == -value);
+    }
+    assert_true(signbit(anchor_half(0x8000)));
+    assert_int_equal(bits_of_float(anchor_half(0xFE01)), 0xFFC02000); /* a NaN keeps what it says */
     for (uint32_t bits = 0x0400; bits < 0x7C00; bits++)
         assert_int_equal(half_of(anchor_half((uint16_t)bits)), bits);
 }
