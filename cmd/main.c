@@ -21,6 +21,7 @@ static const struct {
     {"inspect", cmd_inspect, "look into one container, without a store"},
     {"cat", cmd_cat, "write a container's raw bytes to stdout"},
     {"serve", cmd_serve, "show a store in a browser, live"},
+    {"diff", cmd_diff, "what changed from one store to another"},
     {"check", cmd_check, "re-hash and cross-check a store"},
     {"merge", cmd_merge, "several stores into one, the result independent of their order"},
     {"corpus", cmd_corpus, "write a corpus whose truth is known"},

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "reports/aside.h"
 #include "reports/finding.h"
 #include "reports/view.h"
 
@@ -554,32 +555,13 @@ static bool fill(struct sql *sql, const char *file)
     return ok && run_sql(sql, sql_indexes) && run_sql(sql, "COMMIT;");
 }
 
-static bool make_durable(const char *file)
-{
-    int fd = open(file, O_RDONLY | O_CLOEXEC);
-    bool ok = fd >= 0 && fsync(fd) == 0;
-    if (fd >= 0)
-        close(fd);
-    return ok;
-}
-
 bool sql_write(struct store_txn *txn, const char *path, struct error *err)
 {
     struct sql sql = {.txn = txn, .err = err};
-    if (!may_replace(path, err))
+    struct aside aside;
+    if (!may_replace(path, err) || !aside_open(&aside, path, err))
         return false;
-    size_t room = strlen(path) + 32;
-    char *aside = malloc(room);
-    if (!aside)
-        return out_of_memory(&sql);
-    snprintf(aside, room, "%s.part-%ld", path, (long)getpid());
-    unlink(aside); /* left by a process of the same number */
-    bool ok = fill(&sql, aside);
+    bool ok = fill(&sql, aside.temporary); /* an empty file is a new database */
     sqlite3_close(sql.db);
-    if (ok && (!make_durable(aside) || rename(aside, path) != 0))
-        ok = error_set(err, ERROR_IO, ERROR_NO_OFFSET, "cannot write %s: %s", path, strerror(errno));
-    if (!ok)
-        unlink(aside);
-    free(aside);
-    return ok;
+    return aside_close(&aside, ok, err);
 }

@@ -15,13 +15,8 @@
 
 /* ---- what there is to draw ----------------------------------------------------------------------------- */
 
-struct subject {
-    struct hash geometry;
-    enum format_id format;
-};
-
 struct subjects {
-    struct subject *list;
+    struct thumbs_subject *list;
     size_t count, room;
     struct error *err;
 };
@@ -37,13 +32,13 @@ static bool add(struct subjects *subjects, const struct hash *geometry, enum for
         return true;
     if (subjects->count == subjects->room) {
         size_t room = subjects->room ? 2 * subjects->room : 1024;
-        struct subject *list = realloc(subjects->list, room * sizeof *list);
+        struct thumbs_subject *list = realloc(subjects->list, room * sizeof *list);
         if (!list)
             return out_of_memory(subjects->err);
         subjects->list = list;
         subjects->room = room;
     }
-    subjects->list[subjects->count++] = (struct subject){*geometry, format};
+    subjects->list[subjects->count++] = (struct thumbs_subject){*geometry, format};
     return true;
 }
 
@@ -60,7 +55,7 @@ static bool collect(const struct view_resource *view, void *ctx)
 
 static int by_geometry(const void *a, const void *b)
 {
-    const struct subject *x = a, *y = b;
+    const struct thumbs_subject *x = a, *y = b;
     int order = memcmp(x->geometry.bytes, y->geometry.bytes, HASH_SIZE);
     return order ? order : (int)x->format - (int)y->format;
 }
@@ -129,9 +124,10 @@ static size_t drop_drawn(struct subjects *subjects, const char *directory)
         if (strlen(entry->d_name) != HASH_HEX - 1 + 4 || strcmp(entry->d_name + HASH_HEX - 1, ".png") != 0)
             continue;
         memcpy(hex, entry->d_name, HASH_HEX - 1);
-        struct subject *found = hash_parse(hex, &hash) ? bsearch(&hash, subjects->list, count,
-                                                                 sizeof *subjects->list, compare_hashes)
-                                                       : NULL;
+        struct thumbs_subject *found =
+            hash_parse(hex, &hash)
+                ? bsearch(&hash, subjects->list, count, sizeof *subjects->list, compare_hashes)
+                : NULL;
         if (found)
             drawn[found - subjects->list] = true;
     }
@@ -145,6 +141,24 @@ static size_t drop_drawn(struct subjects *subjects, const char *directory)
     return count - kept;
 }
 
+/* Takes away the pictures of another renderer. */
+static void remove_pictures(const char *directory)
+{
+    char path[4096];
+    DIR *folder = opendir(directory);
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+        struct hash hash;
+        char hex[HASH_HEX] = "";
+        memcpy(hex, entry->d_name, strnlen(entry->d_name, HASH_HEX - 1));
+        if (!hash_parse(hex, &hash) || strcmp(entry->d_name + HASH_HEX - 1, ".png") != 0)
+            continue;
+        picture_path(directory, &hash, path, sizeof path);
+        remove(path);
+    }
+    if (folder)
+        closedir(folder);
+}
+
 /* ---- drawing ------------------------------------------------------------------------------------------- */
 
 struct painter {
@@ -156,13 +170,13 @@ struct painter {
 };
 
 struct job {
-    const struct subject *subjects;
+    const struct thumbs_subject *subjects;
     const char *directory;
     struct painter *painters;
 };
 
 /* False for a fault of the job. What the store has and is no mesh is counted, not drawn. */
-static bool paint(struct painter *painter, const struct subject *subject, const char *directory)
+static bool paint(struct painter *painter, const struct thumbs_subject *subject, const char *directory)
 {
     char path[4096];
     const struct mesh *mesh;
@@ -220,25 +234,32 @@ static bool paint_all(struct store *store, const struct subjects *subjects, cons
     return ok;
 }
 
-bool thumbs_write(struct store *store, struct store_txn *txn, const char *directory, int threads,
-                  struct thumbs_result *result, struct error *err)
+bool thumbs_draw(struct store *store, struct thumbs_subject *list, size_t count, const char *directory,
+                 int threads, struct thumbs_result *result, struct error *err)
 {
-    static const struct view_filter everything;
-    struct subjects subjects = {.err = err};
+    struct subjects subjects = {.list = list, .count = count};
     *result = (struct thumbs_result){0};
     if (strlen(directory) > 4000)
         return error_set(err, ERROR_IO, ERROR_NO_OFFSET, "the name of the folder is too long");
     if (mkdir(directory, 0777) != 0 && errno != EEXIST)
         return error_set(err, ERROR_IO, ERROR_NO_OFFSET, "cannot make %s: %s", directory, strerror(errno));
-    bool ok = view_resources(txn, &everything, collect, &subjects, err) && err->code == ERROR_NONE;
     bool current = is_current(directory);
-    if (ok) {
-        join(&subjects);
-        if (current)
-            result->kept = drop_drawn(&subjects, directory);
-        ok = paint_all(store, &subjects, directory, threads, result, err) &&
-             (current || mark_current(directory, err));
-    }
+    join(&subjects);
+    if (current)
+        result->kept = drop_drawn(&subjects, directory);
+    else
+        remove_pictures(directory);
+    return paint_all(store, &subjects, directory, threads, result, err) &&
+           (current || mark_current(directory, err));
+}
+
+bool thumbs_write(struct store *store, struct store_txn *txn, const char *directory, int threads,
+                  struct thumbs_result *result, struct error *err)
+{
+    static const struct view_filter everything;
+    struct subjects subjects = {.err = err};
+    bool ok = view_resources(txn, &everything, collect, &subjects, err) && err->code == ERROR_NONE &&
+              thumbs_draw(store, subjects.list, subjects.count, directory, threads, result, err);
     free(subjects.list);
     return ok;
 }

@@ -13,6 +13,15 @@ struct thumbs_result {
     uint64_t failed; /* geometries that the store does not have, or that are no sound mesh */
 };
 
+struct thumbs_subject {
+    struct hash geometry;
+    enum format_id format; /* which way its axes are turned */
+};
+/* Draws what `directory` (made when absent) lacks of the geometries listed, which are sorted here and lose
+ * those that occur again. Each thread reads in a transaction of its own. */
+bool thumbs_draw(struct store *store, struct thumbs_subject *subjects, size_t count, const char *directory,
+                 int threads, struct thumbs_result *result, struct error *err);
+
 /* Draws what `directory` (made when absent) lacks of the geometries of all live resources and of the
  * alternatives of ambiguous ones. `txn` is a read transaction of `store`; each thread opens one of its own.
  * False with *err set for faults of the job. */
