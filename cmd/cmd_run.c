@@ -12,6 +12,7 @@
 #include "pipeline/captures.h"
 #include "pipeline/ingest.h"
 #include "pipeline/parallel.h"
+#include "pipeline/plan.h"
 #include "reports/summary.h"
 #include "reports/text.h"
 #include "reports/view.h"
@@ -26,6 +27,10 @@ enum {
     OPT_LOG,
     OPT_QUIET,
     OPT_CAPTURES,
+    OPT_SHARD,
+    OPT_PLAN,
+    OPT_SPLIT,
+    OPT_SEED,
     OPT_LIMITS
 };
 
@@ -50,6 +55,12 @@ static const struct command command = {
             [OPT_QUIET] = {"quiet", 'q', NULL, "no progress on stderr"},
             [OPT_CAPTURES] = {"captures", 0, "FILE",
                               "JSON lines: what a running engine drew; kept until withdrawn"},
+            [OPT_SHARD] = {"shard", 0, "K/N",
+                           "take the Kth of N shards of the inputs, from 0; `merge` joins them"},
+            [OPT_PLAN] = {"plan", 0, "PLAN", "with --shard: shards as `plan` has cut them; no INPUT then"},
+            [OPT_SPLIT] = {"split", 0, "BYTES",
+                           "with --shard: share archives of at least that size (default: 64 MiB)"},
+            [OPT_SEED] = {"seed", 0, "STORE", "with --shard: leave out what that store knows already"},
             LIMIT_OPTIONS(OPT_LIMITS),
             {0},
         },
@@ -60,11 +71,16 @@ enum { FAIL_DECLINED = 1, FAIL_AMBIGUOUS = 2, FAIL_UNREADABLE = 4 };
 struct run {
     const char *store_path;
     int threads;
-    bool json, rehash, wait_lock, quiet;
+    bool json, rehash, wait_lock, quiet, split;
     struct limit_settings limits;
     struct spool *spool;
     unsigned fail_on;
-    const char *log_path, *captures_path;
+    const char *log_path, *captures_path, *plan_path, *seed_path;
+    struct shard shard; /* count 0: all of it */
+    struct plan *plan;
+    struct plan_files files;
+    struct store *seed;
+    uint64_t seed_run; /* its last run */
     FILE *log;
     struct capture_list captures;
     struct resolve_result resolved;
@@ -105,6 +121,20 @@ static bool parse_fail_on(const char *list, unsigned *mask)
     return *mask != 0;
 }
 
+static int check_shard_options(int argc, const struct run *run)
+{
+    bool sharded = run->shard.count != 0;
+    if (!sharded && (run->plan_path || run->seed_path || run->split))
+        return usage_error(&command, "--plan, --split and --seed go with --shard");
+    if (sharded && run->captures_path)
+        return usage_error(&command, "captures are about all shards: give them to `merge`");
+    if (run->plan_path && (optind < argc || run->split))
+        return usage_error(&command, "the plan has the inputs, and how they are cut: no INPUT, no --split");
+    if (!run->plan_path && optind == argc)
+        return usage_error(&command, "there is no INPUT");
+    return EXIT_DONE;
+}
+
 static int parse_options(int argc, char **argv, struct run *run)
 {
     const char *argument;
@@ -143,6 +173,21 @@ static int parse_options(int argc, char **argv, struct run *run)
         case OPT_CAPTURES:
             run->captures_path = argument;
             break;
+        case OPT_SHARD:
+            if (!shard_parse(argument, &run->shard))
+                return usage_error(&command, "--shard takes K/N with K below N, not '%s'", argument);
+            break;
+        case OPT_PLAN:
+            run->plan_path = argument;
+            break;
+        case OPT_SPLIT:
+            if (!parse_number(argument, 0, INT64_MAX, &run->shard.split_bytes))
+                return usage_error(&command, "--split takes a number of bytes, not '%s'", argument);
+            run->split = true;
+            break;
+        case OPT_SEED:
+            run->seed_path = argument;
+            break;
         case OPTIONS_HELP:
             return -1;
         default:
@@ -152,9 +197,7 @@ static int parse_options(int argc, char **argv, struct run *run)
     }
     if (!run->store_path)
         return usage_error(&command, "-s STORE is missing");
-    if (optind == argc)
-        return usage_error(&command, "there is no INPUT");
-    return EXIT_DONE;
+    return check_shard_options(argc, run);
 }
 
 /* ---- the log
@@ -249,7 +292,11 @@ static char *join_arguments(int argc, char **argv)
 static bool put_first_record(struct store_txn *txn, void *ctx, struct error *err)
 {
     struct run *run = ctx;
-    return store_next_run(txn, &run->record.id, err) && store_put_run(txn, &run->record, err);
+    if (!store_next_run(txn, &run->record.id, err))
+        return false;
+    if (run->record.id <= run->seed_run) /* the history goes on from there */
+        run->record.id = run->seed_run + 1;
+    return store_put_run(txn, &run->record, err);
 }
 
 static bool put_last_record(struct store_txn *txn, void *ctx, struct error *err)
@@ -328,21 +375,29 @@ static void note_stage(struct run *run, const char *name, double started, uint64
     run->record.stages = run->stages;
 }
 
+/* A shard runs on any of many machines: what is wrong with this one's disk need not be with another's. */
+static int run_failed(const struct run *run, const struct error *err)
+{
+    int status = failure(err);
+    return run->shard.count && err->code == ERROR_DISK ? EXIT_AGAIN : status;
+}
+
 static int finish(struct run *run, struct error *err)
 {
     struct view_summary summary;
     double started = clock_seconds();
-    if (!interrupted && !resolve_all(run, err))
-        return failure(err);
+    if (!interrupted && !run->shard.count && !resolve_all(run, err))
+        return run_failed(run, err);
     struct store_txn *txn = store_begin_read(run->store, err);
     if (!txn || !view_summarise(txn, &summary, err)) {
         store_end_read(txn);
-        return failure(err);
+        return run_failed(run, err);
     }
     uint64_t resources = 0;
     for (int i = 0; i < RESOURCE_STATUS_COUNT; i++)
         resources += summary.resources_by_status[i];
-    note_stage(run, "resolve", started, resources, 0);
+    if (!run->shard.count)
+        note_stage(run, "resolve", started, resources, 0);
     run->record.finished_ns = interrupted ? 0 : wall_clock_ns();
     run->record.containers = run->done.containers;
     run->record.resources = run->done.resources;
@@ -365,40 +420,77 @@ static int finish(struct run *run, struct error *err)
     }
     store_end_read(txn);
     if (!ok)
-        return failure(err);
+        return run_failed(run, err);
     if (interrupted)
         fputs("anchorage: interrupted; what was decoded is stored, the same command goes on from here\n",
               stderr);
     return flush_output() ? run->record.exit_status : EXIT_FAILED;
 }
 
-static int run_inputs(struct run *run, int argc, char **argv)
+/* Of a shard the plan and the seed; and what a run has to know of the latter. */
+static bool open_shard(struct run *run, struct error *err)
+{
+    if (run->plan_path) {
+        run->plan = plan_read(run->plan_path, err);
+        if (!run->plan)
+            return false;
+        if (plan_shards(run->plan) != run->shard.count)
+            return error_set(err, ERROR_USAGE, ERROR_NO_OFFSET, "%s has %u shards, not %u", run->plan_path,
+                             plan_shards(run->plan), run->shard.count);
+        if (!plan_files(run->plan, run->shard.index, &run->files))
+            return error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory");
+        run->shard.plan = run->plan;
+    }
+    if (!run->seed_path)
+        return true;
+    run->seed = store_open(run->seed_path, STORE_READ, false, err);
+    struct store_txn *txn = run->seed ? store_begin_read(run->seed, err) : NULL;
+    bool ok = txn && store_last_run(txn, &run->seed_run, err);
+    store_end_read(txn);
+    return ok;
+}
+
+static void close_shard(struct run *run)
+{
+    store_close(run->seed);
+    plan_free_files(&run->files);
+    plan_free(run->plan);
+}
+
+static int run_inputs(struct run *run, const char *const *inputs, size_t input_count)
 {
     struct error err = {0};
+    bool sharded = run->shard.count != 0;
     run->record.started_ns = wall_clock_ns();
     run->record.version = ANCHORAGE_VERSION;
-    run->record.inputs = (uint64_t)(argc - optind);
+    run->record.inputs = input_count;
+    if (sharded && !open_shard(run, &err))
+        return run_failed(run, &err);
     /* Made before anything is read: a run of hours should not find out at the first large archive. */
     run->spool = spool_new(run->limits.tmp);
     if (!run->spool)
         return failure(&(struct error){.code = ERROR_NOMEM, .msg = "out of memory"});
     if (!spool_ready(run->spool, &err))
-        return failure(&err);
-    run->store = store_open(run->store_path, STORE_CREATE, run->wait_lock, &err);
+        return run_failed(run, &err);
+    /* A shard's store is made again after a power cut rather than waited for. */
+    run->store = store_open(run->store_path, sharded ? STORE_SCRATCH : STORE_CREATE, run->wait_lock, &err);
     if (!run->store || !store_update(run->store, put_first_record, run, &err))
-        return failure(&err);
+        return run_failed(run, &err);
     struct sigaction action = {.sa_handler = on_signal};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     run->line = progress_start(run->quiet);
     const struct ingest_options options = {
-        .inputs = (const char *const *)argv + optind,
-        .input_count = (size_t)(argc - optind),
+        .inputs = run->plan ? (const char *const *)run->files.names : inputs,
+        .input_count = run->plan ? run->files.count : input_count,
         .threads = run->threads,
         .run = run->record.id,
         .rehash = run->rehash,
         .limits = run->limits.limits,
         .spool = run->spool,
+        .shard = sharded ? &run->shard : NULL,
+        .walked = run->files.walked,
+        .seed = run->seed,
         .cancel = &interrupted,
         .event = run->log ? log_event : NULL,
         .progress = on_progress,
@@ -409,9 +501,11 @@ static int run_inputs(struct run *run, int argc, char **argv)
     progress_end(&run->line);
     note_stage(run, "ingest", started, run->done.items, run->done.bytes_read);
     if (!ok)
-        return failure(&err);
+        return run_failed(run, &err);
     int status = finish(run, &err);
-    if (status != EXIT_FAILED && run->done.inputs_failed == options.input_count) {
+    if (status == EXIT_DONE && sharded && !store_sync(run->store, &err))
+        return run_failed(run, &err);
+    if (status != EXIT_FAILED && input_count && run->done.inputs_failed == input_count) {
         warning("none of the inputs could be read");
         return EXIT_FAILED;
     }
@@ -420,7 +514,9 @@ static int run_inputs(struct run *run, int argc, char **argv)
 
 int cmd_run(int argc, char **argv)
 {
-    struct run run = {.threads = par_default_threads(), .limits = LIMIT_SETTINGS_DEFAULT};
+    struct run run = {.threads = par_default_threads(),
+                      .limits = LIMIT_SETTINGS_DEFAULT,
+                      .shard.split_bytes = SHARD_SPLIT_BYTES};
     int status = parse_options(argc, argv, &run);
     if (status != EXIT_DONE)
         return status < 0 ? EXIT_DONE : status;
@@ -434,7 +530,7 @@ int cmd_run(int argc, char **argv)
                   strerror(errno));
         status = failure(&err);
     } else {
-        status = run_inputs(&run, argc, argv);
+        status = run_inputs(&run, (const char *const *)argv + optind, (size_t)(argc - optind));
     }
     if (run.log && fclose(run.log) != 0) {
         warning("the log %s is incomplete: %s", run.log_path, strerror(errno));
@@ -442,6 +538,7 @@ int cmd_run(int argc, char **argv)
     }
     store_close(run.store);
     spool_free(run.spool);
+    close_shard(&run);
     captures_free(&run.captures);
     free(arguments);
     return status;

@@ -23,6 +23,7 @@ static const struct {
     {"serve", cmd_serve, "show a store in a browser, live"},
     {"diff", cmd_diff, "what changed from one store to another"},
     {"check", cmd_check, "re-hash and cross-check a store"},
+    {"plan", cmd_plan, "cut the work of a run into shards"},
     {"merge", cmd_merge, "several stores into one, the result independent of their order"},
     {"corpus", cmd_corpus, "write a corpus whose truth is known"},
     {"bench", cmd_bench, "measure, beside the machine's own limit"},
@@ -52,6 +53,7 @@ int main(int argc, char **argv)
      * heap stays bounded by what is in flight. */
     mallopt(M_MMAP_THRESHOLD, 32 << 20);
     mallopt(M_TRIM_THRESHOLD, 256 << 20);
+    signal(SIGXFSZ, SIG_IGN); /* `ulimit -f` is then a write that fails, like a full disk */
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is seen at the write and ends the command quietly */
     if (argc < 2) {
         print_help(stderr);

@@ -37,6 +37,24 @@ static bool may_be_known(const struct decode_known *known, const struct hash *ha
     return __atomic_fetch_or(word, bit, __ATOMIC_RELAXED) & bit;
 }
 
+static bool is_container_known(const struct decode_known *known, const struct hash *hash, uint32_t version,
+                               bool *found, struct error *err)
+{
+    *found = false;
+    if (known->seed && !store_has_container(known->seed, hash, version, found, err))
+        return false;
+    return *found || !may_be_known(known, hash) || store_has_container(known->txn, hash, version, found, err);
+}
+
+static bool is_geometry_known(const struct decode_known *known, const struct hash *hash, bool *found,
+                              struct error *err)
+{
+    *found = false;
+    if (known->seed && !store_has_geometry(known->seed, hash, found, err))
+        return false;
+    return *found || !may_be_known(known, hash) || store_has_geometry(known->txn, hash, found, err);
+}
+
 /* What one container is turned into on the way. */
 struct decoding {
     const struct input *in;
@@ -77,7 +95,7 @@ static bool keep_mesh(struct decoding *d, const struct mesh *mesh, struct hash *
         return true;
     struct decoded_geometry *geometry = &d->out->geometries[d->out->geometry_count];
     bool found = false;
-    if (may_be_known(d->known, hash) && !store_has_geometry(d->known->txn, hash, &found, d->err))
+    if (!is_geometry_known(d->known, hash, &found, d->err))
         return false;
     geometry->hash = *hash;
     if (!found) {
@@ -174,8 +192,7 @@ bool decode_container(const struct input *in, enum format_id format_id, bool amb
     const struct format *format = decode_format(format_id);
     memset(out, 0, sizeof *out);
     out->hash = hash_bytes(in->data, in->size);
-    if (may_be_known(known, &out->hash) &&
-        !store_has_container(known->txn, &out->hash, format ? format->version : 0, &out->known, err))
+    if (!is_container_known(known, &out->hash, format ? format->version : 0, &out->known, err))
         return false;
     if (out->known)
         return true;

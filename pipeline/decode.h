@@ -27,6 +27,7 @@ struct decode_seen {
 struct decode_known {
     struct store_txn *txn;
     struct decode_seen *seen;
+    struct store_txn *seed; /* of an earlier store, always asked; NULL: none */
 };
 
 struct decoded_geometry {

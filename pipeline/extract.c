@@ -14,6 +14,7 @@
 
 #include "pipeline/address.h"
 #include "pipeline/extract_archive.h"
+#include "pipeline/split.h"
 #include "pipeline/xdvdfs.h"
 
 /* Files looked at to know their total size in advance; a larger tree goes without a total. */
@@ -173,6 +174,7 @@ enum outcome level_push(struct extractor *extractor, const struct opening *openi
     level->again = opening->again;
     level->outer = extractor->level;
     level->depth = level->outer ? level->outer->depth + 1 : 0;
+    level->first_failed = level->place_failed = UINT64_MAX;
     extractor->level = level;
     return OUTCOME_ITEM;
 fail:
@@ -239,6 +241,11 @@ static enum outcome archive_item(struct extractor *extractor, struct extracted *
     item->bytes = feed_size(unpacker->feed);
     item->member_count = level->member_count + unpacker->links;
     item->flags = unpacker->flags;
+    item->in_parts = level->in_parts;
+    item->foreign = level->foreign;
+    item->first_failed = level->first_failed;
+    item->place_failed = level->place_failed;
+    item->readable = level->readable;
     item->path = strdup(level->path);
     item->parent_path = level->outer ? strdup(level->outer->path) : NULL;
     if (!item->path || (level->outer && !item->parent_path) ||
@@ -254,6 +261,10 @@ static enum outcome archive_item(struct extractor *extractor, struct extracted *
         failure_take(&whole, &unpacker->failure);
     if (extractor->expansion.exceeded && !whole.reason)
         unpack_spend(unpacker, 1, &whole);
+    item->place_reason = whole.reason;
+    memcpy(item->place_message, whole.message, sizeof item->place_message);
+    if (level->foreign)
+        return OUTCOME_ITEM;
     if (whole.reason || !hash_level(level, &item->hash, &whole)) {
         fail_item(item, &whole);
         if (level->readable)
@@ -280,7 +291,11 @@ bool address_member(const struct level *level, const struct member *member, stru
 
 static enum outcome failed_member(struct level *level, const struct member *member, struct extracted *item)
 {
+    if (!level->failure.reason)
+        level->first_failed = level->member_count - 1;
     failure_take(&level->failure, &member->failure);
+    if (member->failure.by_place && !level->by_place.reason)
+        level->place_failed = level->member_count - 1;
     if (member->failure.by_place)
         failure_take(&level->by_place, &member->failure);
     if (!address_member(level, member, item))
@@ -413,6 +428,26 @@ static enum outcome take_member(struct extractor *extractor, struct member *memb
     return failed_member(level, member, item);
 }
 
+static enum extract_share share_of(const struct extractor *extractor, const struct extract_piece *piece)
+{
+    const struct extract_options *options = &extractor->options;
+    return options->share ? options->share(piece, options->ctx) : SHARE_WHOLE;
+}
+
+static bool is_foreign(const struct extractor *extractor, const struct member *member)
+{
+    const struct level *level = extractor->level;
+    const struct extract_piece piece = {.kind = PIECE_MEMBER,
+                                        .path = level->path,
+                                        .member = member->name,
+                                        .ordinal = level->member_count - 1,
+                                        .bytes = member->size};
+    if (!level->in_parts)
+        return false;
+    /* The image once more has the hash of the image, which only the owner takes. */
+    return member->again ? level->foreign : share_of(extractor, &piece) == SHARE_NONE;
+}
+
 /* The innermost archive's next member, or its end. */
 static enum outcome step_archive(struct extractor *extractor, struct extracted *item)
 {
@@ -427,6 +462,8 @@ static enum outcome step_archive(struct extractor *extractor, struct extracted *
         return outcome;
     }
     level->member_count++;
+    if (is_foreign(extractor, &member))
+        return OUTCOME_NONE;
     if (result == UNPACK_FAILED)
         return failed_member(level, &member, item);
     return take_member(extractor, &member, item);
@@ -463,9 +500,17 @@ static enum outcome unknown_item(struct extracted *item, const uint8_t *head, si
     return OUTCOME_ITEM;
 }
 
+/* Whether the archive's own record, or the file that is no archive after all, is somebody else's. */
+static bool is_foreign_archive(const struct extractor *extractor, const struct extracted *item)
+{
+    const struct extract_piece piece = {
+        .kind = PIECE_ARCHIVE, .path = item->path, .bytes = item->bytes, .is_input = item->is_input};
+    return share_of(extractor, &piece) == SHARE_NONE;
+}
+
 /* Looks at an open file and hands it out, or opens it as an archive. `item` has its path, size and time. */
 static enum outcome take_file(struct extractor *extractor, int fd, const struct walk_entry *entry,
-                              struct extracted *item)
+                              enum extract_share share, struct extracted *item)
 {
     const char *base = base_of(entry->name);
     struct opening opening = {.base = base};
@@ -477,11 +522,19 @@ static enum outcome take_file(struct extractor *extractor, int fd, const struct 
     ssize_t n = feed_peek(feed, 0, extractor->head, SIGNATURE_HEAD);
     size_t head_size = n > 0 ? (size_t)n : 0;
     item->bytes = feed_size(feed);
+    item->format = n < 0 ? FORMAT_UNKNOWN : probe(extractor->head, head_size, base, &ambiguous);
+    if (item->format == FORMAT_UNKNOWN)
+        opening.signature = look_at_file(feed, extractor->head, head_size);
+    bool in_parts = share == SHARE_MEMBERS && split_possible(feed, opening.signature);
+    bool foreign = share == SHARE_MEMBERS && is_foreign_archive(extractor, item);
+    if (foreign && !in_parts) {
+        outcome = OUTCOME_NONE;
+        goto out;
+    }
     if (n < 0) {
         outcome = fail_item(item, feed_failure(feed));
         goto out;
     }
-    item->format = probe(extractor->head, head_size, base, &ambiguous);
     if (item->format != FORMAT_UNKNOWN) {
         outcome = read_whole(extractor, feed, base, item);
         if (outcome == OUTCOME_ITEM && item->kind == EXTRACT_BYTES && item->format == FORMAT_UNKNOWN) {
@@ -490,8 +543,9 @@ static enum outcome take_file(struct extractor *extractor, int fd, const struct 
         }
         goto out;
     }
-    opening.signature = look_at_file(feed, extractor->head, head_size);
     if (opening.signature.kind) {
+        if (foreign)
+            feed_forget_hash(feed);
         opening.feed = feed;
         opening.path = item->path;
         if (!file_find_parts(entry, &opening)) {
@@ -503,15 +557,19 @@ static enum outcome take_file(struct extractor *extractor, int fd, const struct 
         if (outcome == OUTCOME_ITEM) {
             extractor->level->is_input = item->is_input;
             extractor->level->mtime_ns = item->mtime_ns;
+            extractor->level->in_parts = in_parts;
+            extractor->level->foreign = foreign;
             extracted_free(item);
             return OUTCOME_NONE;
         }
         if (outcome == OUTCOME_FAULT)
             return outcome;
     }
-    outcome = unknown_item(item, extractor->head, head_size, base);
+    outcome = foreign ? OUTCOME_NONE : unknown_item(item, extractor->head, head_size, base);
 out:
     extractor->done += item->bytes;
+    if (outcome == OUTCOME_NONE)
+        extracted_free(item);
     feed_close(feed);
     return outcome;
 }
@@ -542,27 +600,46 @@ static enum outcome step_file(struct extractor *extractor, const struct walk_ent
     item->is_input = entry->is_input;
     item->bytes = entry->size;
     item->mtime_ns = entry->mtime_ns;
+    const struct extract_piece piece = {
+        .kind = PIECE_FILE, .path = item->path, .bytes = item->bytes, .is_input = item->is_input};
+    enum extract_share share = share_of(extractor, &piece);
+    if (failure.reason && share == SHARE_MEMBERS && is_foreign_archive(extractor, item))
+        share = SHARE_NONE;
+    if (share == SHARE_NONE) {
+        extractor->done += entry->size;
+        extracted_free(item);
+        return OUTCOME_NONE;
+    }
     if (failure.reason)
         return fail_item(item, &failure);
     if (is_unchanged(extractor, entry)) {
-        item->kind = EXTRACT_UNCHANGED;
         extractor->done += entry->size;
+        if (share == SHARE_MEMBERS && is_foreign_archive(extractor, item)) {
+            extracted_free(item);
+            return OUTCOME_NONE;
+        }
+        item->kind = EXTRACT_UNCHANGED;
         return OUTCOME_ITEM;
     }
     int fd = walk_open_file(entry, &failure);
     if (fd < 0) {
         extractor->done += entry->size;
-        return fail_item(item, &failure);
+        if (share != SHARE_MEMBERS || !is_foreign_archive(extractor, item))
+            return fail_item(item, &failure);
+        extracted_free(item);
+        return OUTCOME_NONE;
     }
-    return take_file(extractor, fd, entry, item);
+    return take_file(extractor, fd, entry, share, item);
 }
 
 /* ---- the iterator -------------------------------------------------------------------------------------- */
 
 /* How many bytes there are to read, 0 when the tree is so large that finding out takes its own while. */
-static uint64_t count_total(const char *const *inputs, size_t count)
+static uint64_t count_total(const char *const *inputs, size_t count, const bool *walked)
 {
     struct walk *walk = walk_new(inputs, count);
+    if (walk)
+        walk_again(walk, walked);
     struct walk_entry entry;
     uint64_t total = 0;
     size_t seen = 0;
@@ -588,7 +665,8 @@ struct extractor *extract_open(const char *const *inputs, size_t count, const st
         extract_close(extractor);
         return NULL;
     }
-    extractor->total = count_total(inputs, count);
+    walk_again(extractor->walk, options->walked);
+    extractor->total = count_total(inputs, count, options->walked);
     return extractor;
 }
 

@@ -49,6 +49,30 @@ enum extract_kind {
     EXTRACT_UNCHANGED, /* a plain file the caller's `unchanged` vouched for; not read */
 };
 
+/* What may be one shard's work, when several share it (pipeline/shard.h): addresses, and sizes as far as
+ * known. */
+enum piece_kind {
+    PIECE_FILE,    /* a plain file, before it is opened */
+    PIECE_ARCHIVE, /* the record of one that SHARE_MEMBERS was answered to; all of it, if it cannot be shared
+                    */
+    PIECE_MEMBER,  /* of such an archive */
+};
+struct extract_piece {
+    enum piece_kind kind;
+    const char *path;   /* of the plain file */
+    const char *member; /* PIECE_MEMBER: its name; its address is path!member */
+    uint64_t ordinal;   /* PIECE_MEMBER: its place among the members, from 0 */
+    uint64_t bytes;
+    bool is_input;
+};
+enum extract_share {
+    SHARE_NONE,  /* somebody else's */
+    SHARE_WHOLE, /* mine, with all that is in it */
+    /* Of a PIECE_FILE: to be entered member by member, if it is an archive whose members can be passed over
+     * without reading them: a zip with a directory, a plain tar, a disc image. */
+    SHARE_MEMBERS,
+};
+
 struct extracted {
     enum extract_kind kind;
     char *path;        /* its address (pipeline/address.h); owned */
@@ -74,6 +98,16 @@ struct extracted {
     uint64_t member_count;     /* files and hard links met */
     struct census_row *census; /* members no decoder knows; sorted; owned, one block with its strings */
     uint32_t census_count;
+    /* Of an archive that was entered member by member: counts and outcome are those of the members that were
+     * this shard's. `foreign`: the archive's own record is another shard's, and hash is zero. */
+    bool in_parts, foreign;
+    uint64_t readable;     /* members whose bytes were had */
+    uint64_t first_failed; /* place of the member whose failure is told; UINT64_MAX: none's */
+    /* What was met that is about where the archive lies and not about what it is (struct failure), and the
+     * place of that member; reason NONE: nothing. */
+    enum container_reason place_reason;
+    uint64_t place_failed;
+    char place_message[200];
 };
 /* Gives back what it owns. NULL is legal. */
 void extracted_free(struct extracted *item);
@@ -88,6 +122,11 @@ struct extract_options {
     /* Asked before a plain file is opened: true when its size and mtime are those of an earlier read, so that
      * it need not be read. NULL: never. */
     bool (*unchanged)(const char *path, uint64_t size, int64_t mtime_ns, void *ctx);
+    /* Asked whose each piece is. NULL: all is this extractor's. */
+    enum extract_share (*share)(const struct extract_piece *piece, void *ctx);
+    /* [count of inputs]: inputs that an earlier walk found, so that nobody named them (is_input is false),
+     * and that may be gone by now. NULL: none. */
+    const bool *walked;
     void *ctx;
 };
 

@@ -19,8 +19,10 @@ struct level {
     bool is_input;
     bool again; /* the image around it once more */
     int64_t mtime_ns;
-    uint64_t member_count, readable; /* readable: members whose bytes were had, or could have been */
-    struct failure failure;          /* of the first member that failed */
+    bool in_parts, foreign;              /* see struct extracted */
+    uint64_t first_failed, place_failed; /* places of the members that `failure` and `by_place` are about */
+    uint64_t member_count, readable;     /* readable: members whose bytes were had, or could have been */
+    struct failure failure;              /* of the first member that failed */
     struct failure by_place; /* of the first that failed for where it lies: then the archive has, too */
     struct census census;
 };

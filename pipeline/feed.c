@@ -147,6 +147,12 @@ struct feed *feed_spooled(struct spool *spool, uint64_t start, uint64_t size, co
     return feed;
 }
 
+void feed_forget_hash(struct feed *feed)
+{
+    hash_stream_free(feed->stream);
+    feed->stream = NULL;
+}
+
 void feed_close(struct feed *feed)
 {
     if (!feed)

@@ -51,6 +51,9 @@ struct feed *feed_window(struct feed *of, uint64_t offset, uint64_t size, bool h
 struct feed *feed_spooled(struct spool *spool, uint64_t start, uint64_t size, const struct hash *hash);
 void feed_close(struct feed *feed); /* NULL is legal */
 
+/* From now on nothing is hashed, and what is skipped is not read; feed_hash may not be called. */
+void feed_forget_hash(struct feed *feed);
+
 uint64_t feed_size(const struct feed *feed);
 /* The furthest byte delivered or skipped so far. */
 uint64_t feed_reached(const struct feed *feed);

@@ -62,7 +62,8 @@ struct worker {
     struct decode_scratch scratch;
     struct arena arena;    /* of the item being decoded */
     struct store_txn *txn; /* sees the commits before the step began */
-    struct error err;      /* a fault of the job */
+    struct store_txn *seed_txn;
+    struct error err; /* a fault of the job */
 };
 
 /* An archive that is open in the extraction, and how many items came out of it so far. */
@@ -91,6 +92,7 @@ struct ingest {
     bool stop;              /* a worker has failed */
     struct extractor *extractor;
     struct store_txn *lookup_txn; /* of `unchanged` */
+    struct store_txn *lookup_seed_txn;
     uint32_t version, version_limited;
     bool limit_hit;            /* by a member of the plain file being extracted */
     struct open_archive *open; /* the innermost one that had an item */
@@ -122,23 +124,37 @@ static bool out_of_memory(struct error *err)
 
 /* ---- extraction: under the lock ------------------------------------------------------------------------ */
 
-/* Whether the store vouches for a plain file, so that it need not be opened. */
-static bool is_unchanged(const char *path, uint64_t size, int64_t mtime_ns, void *ctx)
+/* Whether a store vouches for a plain file. */
+static bool is_vouched_for(const struct ingest *ingest, struct store_txn *txn, const char *path,
+                           uint64_t size, int64_t mtime_ns)
 {
-    struct ingest *ingest = ctx;
-    if (ingest->options->rehash || !ingest->lookup_txn)
-        return false;
     struct hash key = hash_bytes(path, strlen(path));
     struct source_record record;
     struct arena arena = {0};
     struct error err = {0};
     bool found = false;
     /* A record that cannot be read vouches for nothing; `check` will name it. */
-    bool same = store_get_source(ingest->lookup_txn, &key, &arena, &record, &found, &err) && found &&
-                record.bytes == size && record.mtime_ns == mtime_ns &&
+    bool same = store_get_source(txn, &key, &arena, &record, &found, &err) && found && record.bytes == size &&
+                record.mtime_ns == mtime_ns &&
                 (record.version == ingest->version || record.version == ingest->version_limited);
     arena_free(&arena);
     return same;
+}
+
+/* Whether the file need not be opened. */
+static bool is_unchanged(const char *path, uint64_t size, int64_t mtime_ns, void *ctx)
+{
+    const struct ingest *ingest = ctx;
+    if (ingest->options->rehash)
+        return false;
+    return (ingest->lookup_txn && is_vouched_for(ingest, ingest->lookup_txn, path, size, mtime_ns)) ||
+           (ingest->lookup_seed_txn && is_vouched_for(ingest, ingest->lookup_seed_txn, path, size, mtime_ns));
+}
+
+static enum extract_share share_of(const struct extract_piece *piece, void *ctx)
+{
+    const struct ingest *ingest = ctx;
+    return shard_share(ingest->options->shard, piece);
 }
 
 static bool hits_limit(const struct extracted *item)
@@ -153,7 +169,8 @@ static uint32_t slot_version(struct ingest *ingest, const struct extracted *item
     ingest->limit_hit |= hits_limit(item);
     if (item->parent_path)
         return 0;
-    bool limited = ingest->limit_hit;
+    /* Whether another shard's members hit a limit is not known here. */
+    bool limited = ingest->limit_hit || item->in_parts;
     ingest->limit_hit = false;
     if (item->kind == EXTRACT_FAILED && !limited)
         return 0;
@@ -241,7 +258,8 @@ static void stop_workers(struct ingest *ingest)
 
 /* ---- from an item to the log --------------------------------------------------------------------------- */
 
-static bool log_archive(struct share *share, const struct slot *slot, struct error *err)
+static bool log_archive(const struct ingest *ingest, struct share *share, const struct slot *slot,
+                        struct error *err)
 {
     const struct extracted *item = &slot->item;
     struct container_record record = {
@@ -259,9 +277,18 @@ static bool log_archive(struct share *share, const struct slot *slot, struct err
     if (item->message[0])
         error_set(&record.container.error, ERROR_MALFORMED, ERROR_NO_OFFSET, "%s", item->message);
     const struct archive_end end = {hash_bytes(item->path, strlen(item->path)), slot->members};
-    buffer_append(&share->ends, &end, sizeof end);
+    if (item->kind == EXTRACT_ARCHIVE)
+        buffer_append(&share->ends, &end, sizeof end);
     if (share->ends.failed)
         return out_of_memory(err);
+    if (item->in_parts) {
+        struct part_record part = shard_part(ingest->options->shard, item, &record);
+        if (!store_log_part(share->log, slot->order, &end.path, &part, err))
+            return false;
+        record.container.flags |= FLAG_BIT(FLAG_PARTIAL);
+    }
+    if (item->kind != EXTRACT_ARCHIVE || item->foreign)
+        return true;
     return store_log_container(share->log, slot->order, &item->hash, &record, NULL, 0, err);
 }
 
@@ -323,7 +350,7 @@ static void count_slot(struct ingest_progress *counts, const struct extracted *i
             counts->by_status[i] += decoded->record.by_status[i];
         break;
     case EXTRACT_ARCHIVE:
-        counts->containers++;
+        counts->containers += !item->foreign;
         for (uint32_t i = 0; i < item->census_count; i++)
             counts->unknown += item->census[i].count;
         break;
@@ -389,7 +416,7 @@ static bool decode_slot(struct ingest *ingest, struct worker *worker, struct slo
 {
     struct extracted *item = &slot->item;
     const struct input in = {item->data, item->size, item->name};
-    const struct decode_known known = {worker->txn, ingest->seen};
+    const struct decode_known known = {worker->txn, ingest->seen, worker->seed_txn};
     if (!decode_container(&in, item->format, item->ambiguous_format, &known, &worker->scratch, &worker->arena,
                           decoded, &worker->err))
         return false;
@@ -409,11 +436,11 @@ static bool work_slot(struct ingest *ingest, struct worker *worker, struct share
     bool ok = item->kind != EXTRACT_BYTES || decode_slot(ingest, worker, slot, &decoded, &stem);
     if (ok && item->kind == EXTRACT_BYTES && !decoded.known)
         ok = log_decoded(share, slot->order, &decoded, err);
-    if (ok && item->kind == EXTRACT_ARCHIVE)
-        ok = log_archive(share, slot, err);
-    if (ok && item->kind != EXTRACT_UNCHANGED)
+    if (ok && (item->kind == EXTRACT_ARCHIVE || item->in_parts))
+        ok = log_archive(ingest, share, slot, err);
+    if (ok && item->kind != EXTRACT_UNCHANGED && !item->foreign)
         ok = log_source(ingest, share, slot, stem, err);
-    if (ok && ingest->options->event)
+    if (ok && ingest->options->event && !item->foreign)
         ok = note_slot(share, slot, &decoded, err);
     count_slot(&share->counts, item, &decoded);
     free(stem);
@@ -531,18 +558,24 @@ static void step_task(size_t i, int thread, void *ctx)
 static bool begin_reads(struct ingest *ingest, struct error *err)
 {
     bool ok = (ingest->lookup_txn = store_begin_read(ingest->store, err)) != NULL;
-    for (int i = 0; i < ingest->worker_count && ok; i++)
-        ok = (ingest->workers[i].txn = store_begin_read(ingest->store, err)) != NULL;
-    return ok;
+    struct store *seed = ingest->options->seed;
+    for (int i = 0; i < ingest->worker_count && ok; i++) {
+        struct worker *worker = &ingest->workers[i];
+        ok = (worker->txn = store_begin_read(ingest->store, err)) != NULL &&
+             (!seed || (worker->seed_txn = store_begin_read(seed, err)) != NULL);
+    }
+    return ok && (!seed || (ingest->lookup_seed_txn = store_begin_read(seed, err)) != NULL);
 }
 
 static void end_reads(struct ingest *ingest)
 {
     store_end_read(ingest->lookup_txn);
-    ingest->lookup_txn = NULL;
+    store_end_read(ingest->lookup_seed_txn);
+    ingest->lookup_txn = ingest->lookup_seed_txn = NULL;
     for (int i = 0; i < ingest->worker_count; i++) {
         store_end_read(ingest->workers[i].txn);
-        ingest->workers[i].txn = NULL;
+        store_end_read(ingest->workers[i].seed_txn);
+        ingest->workers[i].txn = ingest->workers[i].seed_txn = NULL;
     }
 }
 
@@ -595,8 +628,12 @@ static bool setup_seen(struct ingest *ingest, struct error *err)
 static bool setup(struct ingest *ingest, struct error *err)
 {
     const struct ingest_options *options = ingest->options;
-    const struct extract_options extract = {
-        .limits = options->limits, .spool = options->spool, .unchanged = is_unchanged, .ctx = ingest};
+    const struct extract_options extract = {.limits = options->limits,
+                                            .spool = options->spool,
+                                            .unchanged = is_unchanged,
+                                            .share = options->shard ? share_of : NULL,
+                                            .walked = options->walked,
+                                            .ctx = ingest};
     size_t count = (size_t)options->threads;
     bool ok = true;
     ingest->worker_count = options->threads;

@@ -15,6 +15,7 @@
 
 #include "pipeline/decode.h"
 #include "pipeline/extract.h"
+#include "pipeline/shard.h"
 #include "store/store.h"
 
 /* One item as it was committed, for the log. Strings are good during the call. */
@@ -51,7 +52,10 @@ struct ingest_options {
     bool rehash;        /* read files again whose size and mtime are unchanged */
     size_t batch_bytes; /* of content in one batch, an item counting for at least 1 KiB; 0: the default */
     struct extract_limits limits;
-    struct spool *spool; /* see struct extract_options */
+    struct spool *spool;       /* see struct extract_options */
+    const struct shard *shard; /* take only what is that shard's; NULL: everything */
+    const bool *walked;        /* see extract_options; NULL: all inputs were named */
+    struct store *seed; /* an earlier store: what it knows is not done again, and not stored; NULL: none */
     const volatile sig_atomic_t
         *cancel; /* set by a signal handler: stop after the batches in flight. NULL: never */
     /* Called by one thread at a time, never for an uncommitted item; either may be NULL. */

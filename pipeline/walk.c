@@ -25,6 +25,7 @@ struct frame {
 struct walk {
     const char *const *inputs;
     size_t count, next;
+    const bool *walked;
     struct frame *frame; /* the innermost; NULL between inputs */
 };
 
@@ -36,6 +37,11 @@ struct walk *walk_new(const char *const *inputs, size_t count)
     walk->inputs = inputs;
     walk->count = count;
     return walk;
+}
+
+void walk_again(struct walk *walk, const bool *walked)
+{
+    walk->walked = walked;
 }
 
 static void frame_pop(struct walk *walk)
@@ -169,7 +175,7 @@ static int next_name(struct walk *walk, struct walk_entry *entry)
     }
     if (walk->next == walk->count)
         return 0;
-    entry->is_input = true;
+    entry->is_input = !walk->walked || !walk->walked[walk->next];
     entry->name = walk->inputs[walk->next++];
     entry->path = address_of_input(entry->name);
     return 1;
@@ -187,6 +193,10 @@ int walk_next(struct walk *walk, struct walk_entry *entry)
             return -1;
         struct stat stat;
         if (fstatat(entry->directory, entry->name, &stat, entry->is_input ? 0 : AT_SYMLINK_NOFOLLOW) != 0) {
+            if (errno == ENOENT && walk->walked && !walk->frame && !entry->is_input) {
+                free(entry->path);
+                continue;
+            }
             failure_set(&entry->failure, CONTAINER_UNREADABLE, "%s", strerror(errno));
             return 1;
         }

@@ -24,6 +24,9 @@ struct walk_entry {
 
 /* The inputs must outlive the walk. NULL when memory runs out. */
 struct walk *walk_new(const char *const *inputs, size_t count);
+/* Inputs for which walked[i] is true are what an earlier walk found: they are no inputs of anybody, links are
+ * not followed, and one that is gone is passed over. [count], must outlive the walk. */
+void walk_again(struct walk *walk, const bool *walked);
 /* 1 with *entry filled, 0 at the end, -1 when memory runs out. */
 int walk_next(struct walk *walk, struct walk_entry *entry);
 void walk_free(struct walk *walk); /* NULL is legal */

@@ -19,6 +19,9 @@ bool part_write(struct buffer *out, const struct part_record *part)
     write_u64(out, (uint64_t)part->mtime_ns);
     write_u64(out, part->first_failed);
     write_u64(out, part->readable);
+    write_u8(out, part->place_reason);
+    write_u64(out, part->place_failed);
+    write_string(out, part->place_message ? part->place_message : "");
     return container_write(out, &part->archive);
 }
 
@@ -35,6 +38,9 @@ bool part_read(const uint8_t *bytes, size_t size, struct arena *arena, struct pa
     part->mtime_ns = (int64_t)read_u64(&r, "mtime");
     part->first_failed = read_u64(&r, "first failed member");
     part->readable = read_u64(&r, "readable members");
+    part->place_reason = (enum container_reason)read_below(&r, CONTAINER_REASON_COUNT, "reason");
+    part->place_failed = read_u64(&r, "member that fails by its place");
+    part->place_message = read_text(&r, arena, "message");
     size_t left = reader_left(&r);
     const uint8_t *rest = reader_bytes(&r, left, "archive");
     return reader_ok(&r) && container_read(rest, left, arena, &part->archive, err);
@@ -190,6 +196,39 @@ static bool is_complete(struct part_record *parts, size_t count, const struct so
     return fits && fits == parts[0].expected;
 }
 
+/* The earliest member that failed for where it lies, as a walk would have told it. */
+static const struct part_record *first_misplaced(const struct part_record *parts, size_t count)
+{
+    const struct part_record *first = NULL;
+    for (size_t i = 0; i < count; i++) {
+        const struct part_record *part = &parts[i];
+        if (part->place_reason == CONTAINER_REASON_NONE)
+            continue;
+        if (!first || part->place_failed < first->place_failed ||
+            (part->place_failed == first->place_failed &&
+             strcmp(part->place_message, first->place_message) < 0))
+            first = part;
+    }
+    return first;
+}
+
+/* The archive has no content then: its source says why. */
+static bool put_misplaced(struct store_txn *txn, const struct source_record *source,
+                          const struct part_record *misplaced, const struct part_record *parts, size_t count,
+                          struct error *err)
+{
+    struct source_record failed = *source;
+    uint64_t readable = 0;
+    for (size_t i = 0; i < count; i++)
+        readable += parts[i].readable;
+    failed.kind = SOURCE_FAILED;
+    memset(&failed.container, 0, sizeof failed.container);
+    failed.status = readable ? CONTAINER_DAMAGED : CONTAINER_SKIPPED;
+    failed.reason = misplaced->place_reason;
+    failed.message = *misplaced->place_message ? misplaced->place_message : NULL;
+    return store_put_source(txn, &failed, err);
+}
+
 static bool drop_parts(struct store_txn *txn, const struct hash *path, const struct part_record *parts,
                        size_t count, struct error *err)
 {
@@ -212,11 +251,13 @@ static bool join_archive(struct joining *joining, const struct hash *path, struc
     size_t count = parts->list.size / sizeof *list, fitting;
     if (!store_get_source(joining->txn, path, &joining->arena, &source, &found, err))
         return false;
-    if (!found || source.kind != SOURCE_CONTAINER) /* its own shard is among those to come */
-        return true;
-    if (!store_get_container(joining->txn, &source.container, &joining->arena, &archive, &found, err))
+    if (!found || (source.kind != SOURCE_CONTAINER && source.kind != SOURCE_FAILED))
+        return true; /* its own shard is among those to come */
+    bool has_content = source.kind == SOURCE_CONTAINER;
+    if (has_content &&
+        !store_get_container(joining->txn, &source.container, &joining->arena, &archive, &found, err))
         return false;
-    if (found && !(archive.container.flags & FLAG_BIT(FLAG_PARTIAL))) /* the content is known as a whole */
+    if (has_content && found && !(archive.container.flags & FLAG_BIT(FLAG_PARTIAL))) /* known as a whole */
         return drop_parts(joining->txn, path, list, count, err);
     bool complete = is_complete(list, count, &source, &fitting);
     if (!complete) {
@@ -227,9 +268,13 @@ static bool join_archive(struct joining *joining, const struct hash *path, struc
     }
     if (!fitting)
         return true;
-    if (!part_join(list, fitting, &joining->arena, &archive))
+    const struct part_record *misplaced = first_misplaced(list, fitting);
+    if (misplaced && !put_misplaced(joining->txn, &source, misplaced, list, fitting, err))
+        return false;
+    if (!misplaced && !part_join(list, fitting, &joining->arena, &archive))
         return store_nomem(err);
-    return store_put_container(joining->txn, &source.container, &archive, NULL, 0, err) &&
+    return (misplaced || !has_content ||
+            store_put_container(joining->txn, &source.container, &archive, NULL, 0, err)) &&
            (!complete || drop_parts(joining->txn, path, list, count, err));
 }
 

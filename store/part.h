@@ -19,6 +19,11 @@ struct part_record {
     int64_t mtime_ns;
     uint64_t first_failed; /* the place of its first member that could not be had, or PART_NO_FAILURE */
     uint64_t readable;     /* members of this shard whose bytes were had */
+    /* A fault that is about where the archive lies (too deep, past a limit of the whole input), so that there
+     * is no record of its content; NONE: there is none. And the place of the member that had it. */
+    enum container_reason place_reason;
+    uint64_t place_failed;
+    const char *place_message;       /* NULL or "" without one */
     struct container_record archive; /* as this shard would have it if there were no other members */
 };
 
@@ -29,6 +34,9 @@ bool part_read(const uint8_t *bytes, size_t size, struct arena *arena, struct pa
 /* Inside store_update: keeps a part under its archive's path. */
 bool store_put_part(struct store_txn *txn, const struct hash *path, const struct part_record *part,
                     struct error *err);
+/* The same into a log, as store_log_source. */
+bool store_log_part(struct store_log *log, uint32_t order, const struct hash *path,
+                    const struct part_record *part, struct error *err);
 /* Puts parts together: counts are summed, and of several faults the one of the earliest member stands, as in
  * a walk. FLAG_PARTIAL is set unless all expected parts are there. Lists live in the arena. False when memory
  * runs out. */

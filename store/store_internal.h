@@ -182,7 +182,7 @@ bool row_source(struct row *row, const struct hash *path, const struct source_re
 bool row_container(struct row *row, const struct hash *container, const struct container_record *record,
                    const struct resource_record *resources, size_t resource_count);
 
-enum log_kind { LOG_GEOMETRIES, LOG_CONTAINERS, LOG_SOURCES, LOG_KINDS };
+enum log_kind { LOG_GEOMETRIES, LOG_CONTAINERS, LOG_SOURCES, LOG_PARTS, LOG_KINDS };
 
 struct log_entry {
     struct hash key; /* of the record; first, for hash_sort */

@@ -4,6 +4,7 @@
  * A put is a row of changes: first the record itself, then what hangs on it (resources, references). Rows are
  * laid one after the other into blocks that never move; an entry by key points to each.
  */
+#include "store/part.h"
 #include "store/store_internal.h"
 
 #include <stdlib.h>
@@ -272,6 +273,19 @@ bool store_log_container(struct store_log *log, uint32_t order, const struct has
     buffer_clear(&log->scratch);
     row_container(&row, container, record, resources, resource_count);
     return log_row(log, LOG_CONTAINERS, container, order, &row, err);
+}
+
+bool store_log_part(struct store_log *log, uint32_t order, const struct hash *path,
+                    const struct part_record *part, struct error *err)
+{
+    struct row row = {.bytes = &log->scratch};
+    uint8_t key[RESOURCE_KEY_SIZE];
+    buffer_clear(&log->scratch);
+    resource_key_write(key, &(struct resource_key){*path, part->shard});
+    size_t start = row_begin_value(&row, DB_PARTS, key, sizeof key);
+    part_write(row.bytes, part);
+    row_end_value(&row, start);
+    return log_row(log, LOG_PARTS, path, order, &row, err);
 }
 
 bool store_log_geometry(struct store_log *log, uint32_t order, const struct hash *geometry,

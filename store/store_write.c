@@ -295,6 +295,12 @@ static bool put_geometry(struct store_txn *txn, const struct change *head, size_
 
 /* ---- logs ---- */
 
+static bool put_part(struct store_txn *txn, const struct change *head, size_t count, struct error *err)
+{
+    (void)count; /* nothing refers to it */
+    return replace_head(txn, head, err);
+}
+
 /* Key order is no order for the rows: the first lines of one are asked for while those before it are put. */
 #define PREFETCH_AHEAD 8
 static void prefetch_row(const struct log_entry *entries, size_t count, size_t i)
@@ -309,8 +315,11 @@ static void prefetch_row(const struct log_entry *entries, size_t count, size_t i
 bool store_put_logs(struct store_txn *txn, const struct store_log *const *logs, size_t count,
                     struct error *err)
 {
-    static bool (*const put[LOG_KINDS])(struct store_txn *, const struct change *, size_t, struct error *) = {
-        [LOG_GEOMETRIES] = put_geometry, [LOG_CONTAINERS] = put_container, [LOG_SOURCES] = put_source};
+    static bool (*const put[LOG_KINDS])(struct store_txn *, const struct change *, size_t,
+                                        struct error *) = {[LOG_GEOMETRIES] = put_geometry,
+                                                           [LOG_CONTAINERS] = put_container,
+                                                           [LOG_SOURCES] = put_source,
+                                                           [LOG_PARTS] = put_part};
     struct buffer list = {0};
     bool done = true;
     for (int kind = 0; kind < LOG_KINDS && done; kind++) {
