@@ -24,6 +24,7 @@ static const struct {
     {"diff", cmd_diff, "what changed from one store to another"},
     {"check", cmd_check, "re-hash and cross-check a store"},
     {"plan", cmd_plan, "cut the work of a run into shards"},
+    {"prune", cmd_prune, "drop what is gone and what is old"},
     {"merge", cmd_merge, "several stores into one, the result independent of their order"},
     {"corpus", cmd_corpus, "write a corpus whose truth is known"},
     {"bench", cmd_bench, "measure, beside the machine's own limit"},
