@@ -1,11 +1,8 @@
 /* cmd_report.c - `anchorage report`: pages and figures of a store, for people and for their monitoring. */
-#include <errno.h>
-#include <string.h>
-#include <sys/stat.h>
-
 #include "cmd/cmd.h"
 #include "pipeline/parallel.h"
 #include "reports/report.h"
+#include "reports/text.h"
 
 enum { OPT_STORE, OPT_OUTPUT, OPT_THREADS, OPT_NO_THUMBNAILS };
 
@@ -24,6 +21,33 @@ static const struct command command = {
             {0},
         },
 };
+
+/* A line of what was written; the folder's name is shown as text. */
+static void print_file(const char *directory, const char *name, const char *what)
+{
+    char visible[1024];
+    text_visible(directory, visible, sizeof visible);
+    printf("%s/%-14s %s\n", visible, name, what);
+}
+
+static void print_result(const struct report_options *options, const struct report_result *result)
+{
+    char drawn[28], kept[28], pictures[96];
+    print_file(options->directory, "index.html", "the dashboard");
+    print_file(options->directory, "sheet.html", "cast sheets");
+    print_file(options->directory, "report.json", "the same for programs");
+    print_file(options->directory, "metrics.prom", "for Prometheus' textfile collector");
+    text_count(result->drawn, drawn);
+    text_count(result->kept, kept);
+    snprintf(pictures, sizeof pictures, "%s pictures drawn, %s kept", drawn, kept);
+    if (options->thumbnails)
+        print_file(options->directory, "thumbs/", pictures);
+    if (result->undrawable)
+        warning("%llu geometries are no sound mesh and have no picture",
+                (unsigned long long)result->undrawable);
+    if (result->plain)
+        warning("this program was built without its dashboard; index.html says how to get it");
+}
 
 int cmd_report(int argc, char **argv)
 {
@@ -65,6 +89,6 @@ int cmd_report(int argc, char **argv)
     store_close(store);
     if (!ok)
         return failure(&err);
-    printf("%s/index.html\n", options.directory);
+    print_result(&options, &result);
     return flush_output() ? EXIT_DONE : EXIT_FAILED;
 }

@@ -13,6 +13,7 @@
 #include "pipeline/ingest.h"
 #include "pipeline/parallel.h"
 #include "pipeline/plan.h"
+#include "reports/report.h"
 #include "reports/summary.h"
 #include "reports/text.h"
 #include "reports/view.h"
@@ -31,6 +32,7 @@ enum {
     OPT_PLAN,
     OPT_SPLIT,
     OPT_SEED,
+    OPT_REPORT,
     OPT_LIMITS
 };
 
@@ -61,6 +63,7 @@ static const struct command command = {
             [OPT_SPLIT] = {"split", 0, "BYTES",
                            "with --shard: share archives of at least that size (default: 64 MiB)"},
             [OPT_SEED] = {"seed", 0, "STORE", "with --shard: leave out what that store knows already"},
+            [OPT_REPORT] = {"report", 0, "DIR", "write a report of the store into DIR at the end (`report`)"},
             LIMIT_OPTIONS(OPT_LIMITS),
             {0},
         },
@@ -75,7 +78,7 @@ struct run {
     struct limit_settings limits;
     struct spool *spool;
     unsigned fail_on;
-    const char *log_path, *captures_path, *plan_path, *seed_path;
+    const char *log_path, *captures_path, *report_path, *plan_path, *seed_path;
     struct shard shard; /* count 0: all of it */
     struct plan *plan;
     struct plan_files files;
@@ -187,6 +190,9 @@ static int parse_options(int argc, char **argv, struct run *run)
             break;
         case OPT_SEED:
             run->seed_path = argument;
+            break;
+        case OPT_REPORT:
+            run->report_path = argument;
             break;
         case OPTIONS_HELP:
             return -1;
@@ -382,6 +388,18 @@ static int run_failed(const struct run *run, const struct error *err)
     return run->shard.count && err->code == ERROR_DISK ? EXIT_AGAIN : status;
 }
 
+/* After the run's record is in the store, so that the report tells of this run, too. */
+static bool write_report(struct run *run, struct error *err)
+{
+    const struct report_options options = {.store_path = run->store_path,
+                                           .directory = run->report_path,
+                                           .program = ANCHORAGE_VERSION,
+                                           .threads = run->threads,
+                                           .thumbnails = true};
+    struct report_result result;
+    return report_write(run->store, &options, &result, err);
+}
+
 static int finish(struct run *run, struct error *err)
 {
     struct view_summary summary;
@@ -419,6 +437,7 @@ static int finish(struct run *run, struct error *err)
         ok = summary_print(stdout, &summary, run->store, txn, run->store_path, err);
     }
     store_end_read(txn);
+    ok = ok && (interrupted || !run->report_path || write_report(run, err));
     if (!ok)
         return run_failed(run, err);
     if (interrupted)

@@ -9,6 +9,7 @@
 
 #include <stddef.h>
 
+/* tail_size 0: a plain page that stands for a bundle that could not be made. */
 struct dashboard {
     const char *head, *tail;
     size_t head_size, tail_size;

@@ -32,6 +32,20 @@ void json_text_raw(struct buffer *out, const char *json, size_t size)
     buffer_append(out, json, size);
 }
 
+void json_text_document(struct buffer *out, const char *json)
+{
+    separate(out);
+    while (*json) {
+        size_t plain = strcspn(json, "<"); /* which only strings have */
+        buffer_append(out, json, plain);
+        json += plain;
+        if (*json++)
+            buffer_append(out, "\\u003c", 6);
+        else
+            break;
+    }
+}
+
 void json_text_key(struct buffer *out, const char *key)
 {
     json_text_string(out, key);

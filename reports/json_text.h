@@ -25,7 +25,9 @@ void json_text_odds(struct buffer *out, double value);
 void json_text_string(struct buffer *out, const char *text); /* NULL: null */
 /* 32 hex digits; null when it is zero. */
 void json_text_hash(struct buffer *out, const struct hash *hash);
-/* A value that is JSON already. */
+/* A whole document that another writer made; its '<' are escaped on the way. */
+void json_text_document(struct buffer *out, const char *json);
+/* A value that is JSON already and has no strings of the input. */
 void json_text_raw(struct buffer *out, const char *json, size_t size);
 
 #endif

@@ -423,7 +423,7 @@ static bool put_run(const struct run_record *run, void *ctx)
     json_t *object = json_of_run(run);
     char *text = object ? json_dumps(object, JSON_PRINT) : NULL;
     if (text)
-        json_text_raw(out, text, strlen(text));
+        json_text_document(out, text);
     out->failed |= !text;
     free(text);
     json_decref(object);

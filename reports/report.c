@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "reports/aside.h"
+#include "reports/dashboard.h"
 #include "reports/figures.h"
 #include "reports/html.h"
 #include "reports/page_data.h"
@@ -36,8 +37,9 @@ static bool write_thumbs(struct job *job)
     if (!job->options->thumbnails)
         return true;
     bool ok = thumbs_write(job->store, job->txn, path, job->options->threads, &drawn, job->err);
-    job->result->thumbnails_drawn = drawn.drawn;
-    job->result->thumbnails_kept = drawn.kept;
+    job->result->drawn = drawn.drawn;
+    job->result->kept = drawn.kept;
+    job->result->undrawable = drawn.failed;
     return ok;
 }
 
@@ -103,7 +105,7 @@ bool report_write(struct store *store, const struct report_options *options, str
                   struct error *err)
 {
     struct job job = {store, NULL, options, result, err};
-    *result = (struct report_result){0};
+    *result = (struct report_result){.plain = dashboard_page().tail_size == 0};
     if (strlen(options->directory) > 3900)
         return error_set(err, ERROR_IO, ERROR_NO_OFFSET, "the name of the folder is too long");
     if (mkdir(options->directory, 0777) != 0 && errno != EEXIST)

@@ -23,7 +23,9 @@ struct report_options {
 };
 
 struct report_result {
-    uint64_t resources, thumbnails_drawn, thumbnails_kept;
+    uint64_t drawn, kept; /* pictures; kept: the folder had them */
+    uint64_t undrawable;  /* geometries that are no sound mesh */
+    bool plain;           /* the program was built without its dashboard: index.html says so */
 };
 
 /* Writes all of it from one commit of the store. False with *err set (ERROR_IO, ERROR_STORE, ERROR_NOMEM). */

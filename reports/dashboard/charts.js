@@ -58,8 +58,10 @@ export function trend(runs, series, format, label) {
                 height: 210,
                 padding: [8, 8, 0, 0],
                 legend: { show: true, live: true },
+                // Without a pointer the legend tells of the last run.
+                hooks: { setCursor: [(u) => u.cursor.left < 0 && u.setLegend({ idx: runs.length - 1 }, false)], ready: [(u) => u.setLegend({ idx: runs.length - 1 }, false)] },
                 cursor: { points: { show: false }, y: false, drag: { x: false, y: false } },
-                scales: { x: { time: false, range: (_, low, high) => [low, high === low ? low + 1 : high] }, y: { range: (_, __, high) => [0, high || 1] } },
+                scales: { x: { time: false, range: (_, low, high) => [low, high === low ? low + 1 : high] }, y: { range: (_, __, high) => [0, (high || 1) * 1.06] } },
                 axes: [
                     { ...axis, grid: { show: false }, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000], values: (_, ticks) => ticks.map((n) => (Number.isInteger(n) ? `#${n}` : "")) },
                     { ...axis, size: 64, values: (_, ticks) => ticks.map(format) },

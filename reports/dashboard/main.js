@@ -1,6 +1,5 @@
 // The dashboard: one page, its sections chosen by the URL's fragment, one resource or container in a drawer beside them.
 
-import "./style.css";
 import { forgetCharts } from "./charts.js";
 import { containerPage, coverage } from "./coverage.js";
 import { count, h } from "./dom.js";
@@ -10,6 +9,7 @@ import { overview } from "./overview.js";
 import { resourcePage, resources } from "./resources.js";
 import { here, link, update } from "./route.js";
 import { loadPage } from "./source.js";
+import "./style.css"; // after the styles of libraries, which it overrides
 
 const SECTIONS = [
     { id: "overview", title: "Overview", make: overview },

@@ -32,9 +32,11 @@ export async function runTests() {
     console.log(`1..${tests.length}`);
     let failed = 0;
     for (const [i, { name, run }] of tests.entries()) {
+        const started = performance.now();
         try {
             await run();
             console.log(`ok ${i + 1} - ${name}`);
+            if (process.env.BROWSER_TIMES) console.log(`# ${Math.round(performance.now() - started)} ms`);
         } catch (error) {
             failed++;
             console.log(`not ok ${i + 1} - ${name}`);
