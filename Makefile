@@ -33,7 +33,7 @@ FUZZERS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(FUZZ_SOURCES))
 
 # ---- flags -------------------------------------------------------------------------------------------------
 
-PACKAGES := libarchive lmdb libxxhash jansson libmicrohttpd libzstd zlib libpng sqlite3
+PACKAGES := libarchive lmdb libxxhash jansson libmicrohttpd libzstd zlib libpng sqlite3 libseccomp
 ifneq ($(shell pkg-config --exists $(PACKAGES) 2>/dev/null && echo yes),yes)
   MISSING_PACKAGES := yes
 endif
@@ -45,8 +45,8 @@ WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvl
 # Contraction would make a * b + c another number on machines that have it, and the generator other bytes.
 CPPFLAGS += -D_GNU_SOURCE -I. $(PKG_CFLAGS)
 CFLAGS_release  := -O3 -g -fno-math-errno
-CFLAGS_debug    := -O0 -g3
-CFLAGS_sanitize := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+CFLAGS_debug    := -O0 -g3 -DANCHORAGE_TEST_HOOKS
+CFLAGS_sanitize := -O1 -g -DANCHORAGE_TEST_HOOKS -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 CFLAGS_coverage := -O0 -g --coverage
 CFLAGS_tsan     := -O1 -g -fsanitize=thread
 CFLAGS_fuzz     := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
@@ -140,7 +140,7 @@ dashboard:
 # root, or through sudo without a question); otherwise the line to run is printed.
 
 BUILD_PACKAGES := gcc libc6-dev pkg-config libarchive-dev liblmdb-dev libxxhash-dev libjansson-dev libmicrohttpd-dev \
-                  libzstd-dev zlib1g-dev libmeshoptimizer-dev libpng-dev libsqlite3-dev nodejs npm
+                  libzstd-dev zlib1g-dev libmeshoptimizer-dev libpng-dev libsqlite3-dev libseccomp-dev nodejs npm
 TEST_PACKAGES  := libcmocka-dev bats jq sqlite3 assimp-utils chromium curl prometheus zstd lz4 lmdb-utils man-db
 FUZZ_PACKAGES  := clang-14 libclang-rt-14-dev
 

@@ -508,6 +508,7 @@ static int run_inputs(struct run *run, const char *const *inputs, size_t input_c
         .limits = run->limits.limits,
         .spool = run->spool,
         .shard = sharded ? &run->shard : NULL,
+        .plan_path = run->plan_path,
         .walked = run->files.walked,
         .seed = run->seed,
         .cancel = &interrupted,

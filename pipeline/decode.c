@@ -24,37 +24,6 @@ static bool out_of_memory(struct error *err)
     return error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory while decoding");
 }
 
-/* Whether it is worth asking the store for a content of that hash; from now on it is. */
-static bool may_be_known(const struct decode_known *known, const struct hash *hash)
-{
-    if (!known->txn || !known->seen)
-        return known->txn != NULL;
-    uint64_t place;
-    memcpy(&place, hash->bytes, sizeof place);
-    uint64_t *word =
-        &known->seen->bits[(place >> 6) % (sizeof known->seen->bits / sizeof *known->seen->bits)];
-    uint64_t bit = UINT64_C(1) << (place & 63);
-    return __atomic_fetch_or(word, bit, __ATOMIC_RELAXED) & bit;
-}
-
-static bool is_container_known(const struct decode_known *known, const struct hash *hash, uint32_t version,
-                               bool *found, struct error *err)
-{
-    *found = false;
-    if (known->seed && !store_has_container(known->seed, hash, version, found, err))
-        return false;
-    return *found || !may_be_known(known, hash) || store_has_container(known->txn, hash, version, found, err);
-}
-
-static bool is_geometry_known(const struct decode_known *known, const struct hash *hash, bool *found,
-                              struct error *err)
-{
-    *found = false;
-    if (known->seed && !store_has_geometry(known->seed, hash, found, err))
-        return false;
-    return *found || !may_be_known(known, hash) || store_has_geometry(known->txn, hash, found, err);
-}
-
 /* What one container is turned into on the way. */
 struct decoding {
     const struct input *in;
@@ -94,11 +63,8 @@ static bool keep_mesh(struct decoding *d, const struct mesh *mesh, struct hash *
     if (*slot)
         return true;
     struct decoded_geometry *geometry = &d->out->geometries[d->out->geometry_count];
-    bool found = false;
-    if (!is_geometry_known(d->known, hash, &found, d->err))
-        return false;
     geometry->hash = *hash;
-    if (!found) {
+    if (!known_has(d->known->set, hash, d->known->batch)) {
         buffer_clear(&scratch->encoded);
         if (!codec_encode(CODEC_DEFAULT, canonical, size, &scratch->encoded))
             return out_of_memory(d->err);
@@ -192,8 +158,8 @@ bool decode_container(const struct input *in, enum format_id format_id, bool amb
     const struct format *format = decode_format(format_id);
     memset(out, 0, sizeof *out);
     out->hash = hash_bytes(in->data, in->size);
-    if (!is_container_known(known, &out->hash, format ? format->version : 0, &out->known, err))
-        return false;
+    const struct hash key = known_content(&out->hash, format ? format->version : 0);
+    out->known = known_has(known->set, &key, known->batch);
     if (out->known)
         return true;
     struct container *container = &out->record.container;

@@ -7,6 +7,7 @@
 #define ANCHORAGE_DECODE_H
 
 #include "formats/format.h"
+#include "pipeline/known.h"
 #include "store/store.h"
 
 /* What one thread keeps between items. All zero is ready; decode_scratch_free gives its memory back. */
@@ -15,19 +16,10 @@ struct decode_scratch {
 };
 void decode_scratch_free(struct decode_scratch *scratch);
 
-/* Which hashes a run has met, roughly: one that it has not met need not be looked for in a store that was
- * empty when the run began. About 8 million bits; a false "met" only costs the look. All zero is empty; any
- * thread. */
-struct decode_seen {
-    uint64_t bits[1 << 17];
-};
-
-/* What the store knows already, so that nothing is done twice. `txn` NULL: nothing is known. `seen`: see
- * there; NULL: the store is always asked. */
+/* What the store knows already, so that nothing is done twice: known.h. `set` NULL: nothing is known. */
 struct decode_known {
-    struct store_txn *txn;
-    struct decode_seen *seen;
-    struct store_txn *seed; /* of an earlier store, always asked; NULL: none */
+    const struct known *set;
+    uint64_t batch; /* of the item */
 };
 
 struct decoded_geometry {
@@ -49,7 +41,7 @@ struct decoded {
 
 /* Hashes and, unless it is known, decodes in->data with the decoder of `format` (a format_id that has one).
  * Everything in *out lives in the arena and nothing of it in in->data, which may be freed afterwards. False
- * with *err set for faults of the job: memory, store. */
+ * with *err set when memory runs out. */
 bool decode_container(const struct input *in, enum format_id format, bool ambiguous_format,
                       const struct decode_known *known, struct decode_scratch *scratch, struct arena *arena,
                       struct decoded *out, struct error *err);

@@ -51,6 +51,15 @@ enum outcome fail_item(struct extracted *item, const struct failure *failure)
     return OUTCOME_ITEM;
 }
 
+/* Whether the step may be taken. */
+static bool may_enter(struct extractor *extractor, enum extract_step step, const char *name,
+                      struct failure *failure)
+{
+    const struct extract_options *options = &extractor->options;
+    return !options->enter || options->enter(step, extractor->file ? extractor->file - 1 : 0,
+                                             extractor->member, name, failure, options->ctx);
+}
+
 enum format_id probe(const uint8_t *data, size_t size, const char *name, bool *ambiguous)
 {
     const struct input in = {data, size, name};
@@ -453,19 +462,28 @@ static enum outcome step_archive(struct extractor *extractor, struct extracted *
 {
     struct level *level = extractor->level;
     struct member member;
-    enum unpack_result result = unpack_next(level->unpacker, &member);
+    struct failure refusal = {.reason = CONTAINER_REASON_NONE};
+    bool entered = may_enter(extractor, EXTRACT_NEXT, level->path, &refusal);
+    enum unpack_result result = entered ? unpack_next(level->unpacker, &member) : UNPACK_END;
     if (result == UNPACK_FAULT)
         return OUTCOME_FAULT;
+    if (!entered)
+        *(refusal.by_place ? &level->by_place : &level->failure) = refusal;
     if (result == UNPACK_END) {
         enum outcome outcome = archive_item(extractor, item);
         level_pop(extractor);
         return outcome;
     }
     level->member_count++;
+    extractor->member++;
     if (is_foreign(extractor, &member))
         return OUTCOME_NONE;
     if (result == UNPACK_FAILED)
         return failed_member(level, &member, item);
+    if (!may_enter(extractor, EXTRACT_MEMBER, member.name, &member.failure)) {
+        level->failure = (struct failure){.reason = CONTAINER_REASON_NONE};
+        return failed_member(level, &member, item);
+    }
     return take_member(extractor, &member, item);
 }
 
@@ -596,6 +614,7 @@ static enum outcome step_file(struct extractor *extractor, const struct walk_ent
                               struct extracted *item)
 {
     struct failure failure = entry->failure;
+    extractor->member = 0;
     item->path = entry->path;
     item->is_input = entry->is_input;
     item->bytes = entry->size;
@@ -605,7 +624,7 @@ static enum outcome step_file(struct extractor *extractor, const struct walk_ent
     enum extract_share share = share_of(extractor, &piece);
     if (failure.reason && share == SHARE_MEMBERS && is_foreign_archive(extractor, item))
         share = SHARE_NONE;
-    if (share == SHARE_NONE) {
+    if (share == SHARE_NONE || extractor->file <= extractor->options.first_file) {
         extractor->done += entry->size;
         extracted_free(item);
         return OUTCOME_NONE;
@@ -621,7 +640,7 @@ static enum outcome step_file(struct extractor *extractor, const struct walk_ent
         item->kind = EXTRACT_UNCHANGED;
         return OUTCOME_ITEM;
     }
-    int fd = walk_open_file(entry, &failure);
+    int fd = may_enter(extractor, EXTRACT_OPEN, item->path, &failure) ? walk_open_file(entry, &failure) : -1;
     if (fd < 0) {
         extractor->done += entry->size;
         if (share != SHARE_MEMBERS || !is_foreign_archive(extractor, item))
@@ -634,8 +653,7 @@ static enum outcome step_file(struct extractor *extractor, const struct walk_ent
 
 /* ---- the iterator -------------------------------------------------------------------------------------- */
 
-/* How many bytes there are to read, 0 when the tree is so large that finding out takes its own while. */
-static uint64_t count_total(const char *const *inputs, size_t count, const bool *walked)
+uint64_t extract_total(const char *const *inputs, size_t count, const bool *walked)
 {
     struct walk *walk = walk_new(inputs, count);
     if (walk)
@@ -666,7 +684,10 @@ struct extractor *extract_open(const char *const *inputs, size_t count, const st
         return NULL;
     }
     walk_again(extractor->walk, options->walked);
-    extractor->total = count_total(inputs, count, options->walked);
+    if (options->open_input)
+        walk_open_inputs(extractor->walk, options->open_input, options->ctx);
+    else
+        extractor->total = extract_total(inputs, count, options->walked);
     return extractor;
 }
 
@@ -694,10 +715,13 @@ bool extract_next(struct extractor *extractor, struct extracted *item, struct er
         int more = walk_next(extractor->walk, &entry);
         if (more == 0)
             return false;
+        extractor->file++;
         outcome = more < 0 ? OUTCOME_FAULT : step_file(extractor, &entry, item);
     }
-    if (outcome == OUTCOME_ITEM)
+    if (outcome == OUTCOME_ITEM) {
+        item->file = extractor->file - 1;
         return true;
+    }
     extracted_free(item);
     return extract_fault(extractor, err);
 }

@@ -33,12 +33,14 @@ struct extract_limits {
     uint64_t expanded_bytes; /* that come out of the archives of one input, at all levels together */
     uint64_t ratio;          /* the same as a multiple of the input's size; never less than 64 MiB */
     uint64_t spool_bytes;    /* archives in archives that are on disk at a time */
+    uint64_t seconds;        /* for one input; whoever sets `enter` holds it */
 };
 #define EXTRACT_LIMITS_DEFAULT                                                                               \
     (struct extract_limits)                                                                                  \
     {                                                                                                        \
         .depth = 8, .member_bytes = UINT64_C(4) << 30, .members = UINT64_C(4) << 20,                         \
-        .expanded_bytes = UINT64_C(256) << 30, .ratio = 2000, .spool_bytes = UINT64_C(32) << 30              \
+        .expanded_bytes = UINT64_C(256) << 30, .ratio = 2000, .spool_bytes = UINT64_C(32) << 30,             \
+        .seconds = 3600                                                                                      \
     }
 
 enum extract_kind {
@@ -96,6 +98,7 @@ struct extracted {
     char magic[9], ending[24]; /* EXTRACT_UNKNOWN; see struct census_row */
     /* EXTRACT_ARCHIVE */
     uint64_t member_count;     /* files and hard links met */
+    uint64_t file;             /* which plain file of the walk it is, or came out of; counted from 0 */
     struct census_row *census; /* members no decoder knows; sorted; owned, one block with its strings */
     uint32_t census_count;
     /* Of an archive that was entered member by member: counts and outcome are those of the members that were
@@ -114,8 +117,24 @@ void extracted_free(struct extracted *item);
 /* Gives back only `data`; size and the rest stay. */
 void extracted_free_data(struct extracted *item);
 
+/* What the extraction is about to do: look at a plain file and open it, look for an archive's next member, or
+ * read a member. A step is named by its file and by the members that were met in that file so far, at all
+ * depths; on the same bytes the same steps come in the same order. */
+enum extract_step { EXTRACT_OPEN, EXTRACT_NEXT, EXTRACT_MEMBER };
+
+struct failure; /* feed.h */
+
 struct extract_options {
     struct extract_limits limits;
+    /* Asked before each step: false with *failure set when it shall not be taken. The file, member or rest of
+     * the archive then has that failure, whatever else is wrong with it. NULL: all steps are taken. `name` is
+     * for messages. */
+    bool (*enter)(enum extract_step step, uint64_t file, uint64_t member, const char *name,
+                  struct failure *failure, void *ctx);
+    uint64_t first_file; /* the first of the walk to be looked at, counted from 0 */
+    /* Opens the next input: walk_open_inputs. Their total is then not counted. NULL: they are opened by name.
+     */
+    int (*open_input)(void *ctx, int *why);
     /* For archives in archives that are large; the caller's, and this extractor's alone while it lives. NULL:
      * they are held in memory. */
     struct spool *spool;
@@ -142,6 +161,10 @@ void extract_close(struct extractor *extractor); /* NULL is legal */
 /* For a progress line: compressed bytes consumed of the plain files so far, and their total as far as it is
  * known (0: not counted yet). */
 void extract_progress(const struct extractor *extractor, uint64_t *done, uint64_t *total);
+
+/* How many bytes there are to read, 0 when the tree is so large that finding out takes its own while. Looks
+ * at every file. */
+uint64_t extract_total(const char *const *inputs, size_t count, const bool *walked);
 
 /* Opens one address (`disc.zip!a/b.xpr`, without #...) directly, reading only the archives on the way, and of
  * an image only its folders: an item of kind EXTRACT_BYTES whatever it is, its format FORMAT_ARCHIVE or

@@ -34,6 +34,7 @@ struct extractor {
     struct expansion expansion; /* of the input being read */
     uint8_t *head;              /* SIGNATURE_HEAD bytes of scratch */
     uint64_t done, total;
+    uint64_t file, member; /* the current plain file, counted from 1, and members met in it */
 };
 
 /* What an item turned out to be. */

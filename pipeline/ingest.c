@@ -1,31 +1,26 @@
 /* ingest.c - see ingest.h */
 #include "pipeline/ingest.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "pipeline/address.h"
-#include "pipeline/parallel.h"
+#include "pipeline/quarantine.h"
+#include "pipeline/shared.h"
+#include "pipeline/supervise.h"
+#include "pipeline/tape.h"
+#include "pipeline/worker.h"
 
 /* A batch is one transaction: large enough that its fsync and the pages it touches all over the trees are
  * small beside the decoding, small enough that two of them stay near a hundred megabytes. An item counts for
  * its content and for what is kept of it in any case. */
 #define BATCH_BYTES ((size_t)40 << 20)
-#define ITEM_BYTES  ((size_t)1 << 10)
-/* What a worker takes at once: enough that the lock is rare, few enough that it is all in its cache. */
-#define HANDFUL_ITEMS 32
-#define HANDFUL_BYTES ((size_t)128 << 10)
-/* Content that all workers together may hold; one handful is always allowed. */
+/* Content in slots that are not done with; one item is always allowed. */
 #define IN_FLIGHT_MOST ((size_t)256 << 20)
-
-/* One item on its way from the extraction to the log. */
-struct slot {
-    struct extracted item;
-    uint32_t order;   /* in its batch */
-    uint32_t version; /* of a plain file: see source_record.version */
-    uint64_t members; /* of EXTRACT_ARCHIVE: items that came out of it */
-};
+/* Pages of logs that are kept from batch to batch, of each. */
+#define KEEP_LOG ((size_t)64 << 20)
+/* How often progress is told while nothing is committed. */
+#define PROGRESS_MS 100
 
 /* An archive that ended in a batch. */
 struct archive_end {
@@ -33,70 +28,27 @@ struct archive_end {
     uint64_t members;
 };
 
-/* An event that waits for its commit. Its strings are in the share's memory. */
+/* An event that waits for its commit. Its strings are in a tape. */
 struct note {
     uint32_t order;
     struct hash hash;
     struct ingest_event event;
 };
 
-/* What one worker makes of a batch; kept until that is committed. */
-struct share {
-    struct store_log *log;
-    struct buffer ends;  /* of struct archive_end */
-    struct buffer notes; /* of struct note, when somebody listens */
-    struct arena memory;
-    struct ingest_progress counts;
-};
-
-struct batch {
-    struct share *shares; /* [workers] */
-    uint32_t items;
-    size_t bytes;
-    bool last; /* the input had no more */
-};
-
-struct worker {
-    struct slot handful[HANDFUL_ITEMS];
-    size_t count, bytes; /* taken */
-    struct decode_scratch scratch;
-    struct arena arena;    /* of the item being decoded */
-    struct store_txn *txn; /* sees the commits before the step began */
-    struct store_txn *seed_txn;
-    struct error err; /* a fault of the job */
-};
-
-/* An archive that is open in the extraction, and how many items came out of it so far. */
-struct open_archive {
-    struct open_archive *outer;
-    uint64_t members;
-    char path[];
-};
-
 struct ingest {
     struct store *store;
     const struct ingest_options *options;
-    struct worker *workers; /* [worker_count] */
-    int worker_count;
-    struct decode_seen *seen; /* NULL: the store had contents before */
-    struct batch batches[2];
-    struct batch *filling, *committing;
-    const struct store_log **logs; /* [worker_count], of the batch being committed */
+    struct shared *shared;
+    struct known *known;
+    int shared_fd, known_fd;
+    struct supervision *supervision;
+    uint64_t batch;         /* the one to be committed next */
+    struct store_log *logs; /* [threads], of that batch */
+    struct buffer ends;     /* of struct archive_end, of that batch */
+    struct buffer notes;    /* of struct note, when somebody listens */
+    struct buffer keys;     /* of struct hash: what is known once it is committed */
+    bool verify;            /* a worker died: what others left is looked at more closely */
     struct ingest_progress progress;
-    struct error commit_err;
-
-    /* The input is read by one worker at a time; `input` guards all of this. */
-    pthread_mutex_t input;
-    pthread_cond_t drained; /* in_flight became less */
-    size_t in_flight;       /* bytes of content that workers hold */
-    bool stop;              /* a worker has failed */
-    struct extractor *extractor;
-    struct store_txn *lookup_txn; /* of `unchanged` */
-    struct store_txn *lookup_seed_txn;
-    uint32_t version, version_limited;
-    bool limit_hit;            /* by a member of the plain file being extracted */
-    struct open_archive *open; /* the innermost one that had an item */
-    struct error extract_err;
 };
 
 /* A number that changes with everything that decides outcomes: a file read under another one is read again.
@@ -105,9 +57,9 @@ static uint32_t outcome_version(const struct extract_limits *limits)
 {
     static const struct extract_limits any;
     const struct extract_limits *l = limits ? limits : &any;
-    uint64_t facts[7 + 2 * FORMAT_COUNT] = {EXTRACT_VERSION,   l->depth, l->member_bytes, l->members,
-                                            l->expanded_bytes, l->ratio, l->spool_bytes};
-    size_t used = 7, count;
+    uint64_t facts[8 + 2 * FORMAT_COUNT] = {EXTRACT_VERSION,   l->depth, l->member_bytes, l->members,
+                                            l->expanded_bytes, l->ratio, l->spool_bytes,  l->seconds};
+    size_t used = 8, count;
     const struct format *const *all = format_all(&count);
     for (size_t i = 0; i < count && used + 2 <= sizeof facts / sizeof *facts; i++) {
         facts[used++] = all[i]->id;
@@ -122,252 +74,47 @@ static bool out_of_memory(struct error *err)
     return error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory during a run");
 }
 
-/* ---- extraction: under the lock ------------------------------------------------------------------------ */
+/* ---- what the store knows already ---------------------------------------------------------------------- */
 
-/* Whether a store vouches for a plain file. */
-static bool is_vouched_for(const struct ingest *ingest, struct store_txn *txn, const char *path,
-                           uint64_t size, int64_t mtime_ns)
+static bool know_file(const struct hash *path_hash, const struct source_record *record, void *ctx)
 {
-    struct hash key = hash_bytes(path, strlen(path));
-    struct source_record record;
-    struct arena arena = {0};
-    struct error err = {0};
-    bool found = false;
-    /* A record that cannot be read vouches for nothing; `check` will name it. */
-    bool same = store_get_source(txn, &key, &arena, &record, &found, &err) && found && record.bytes == size &&
-                record.mtime_ns == mtime_ns &&
-                (record.version == ingest->version || record.version == ingest->version_limited);
-    arena_free(&arena);
-    return same;
-}
-
-/* Whether the file need not be opened. */
-static bool is_unchanged(const char *path, uint64_t size, int64_t mtime_ns, void *ctx)
-{
-    const struct ingest *ingest = ctx;
-    if (ingest->options->rehash)
-        return false;
-    return (ingest->lookup_txn && is_vouched_for(ingest, ingest->lookup_txn, path, size, mtime_ns)) ||
-           (ingest->lookup_seed_txn && is_vouched_for(ingest, ingest->lookup_seed_txn, path, size, mtime_ns));
-}
-
-static enum extract_share share_of(const struct extract_piece *piece, void *ctx)
-{
-    const struct ingest *ingest = ctx;
-    return shard_share(ingest->options->shard, piece);
-}
-
-static bool hits_limit(const struct extracted *item)
-{
-    return (item->kind == EXTRACT_FAILED || item->kind == EXTRACT_ARCHIVE) &&
-           (item->reason == CONTAINER_OVER_LIMIT || item->reason == CONTAINER_TOO_DEEP);
-}
-
-/* The version to remember a plain file by; 0 when it has to be read again in any case. */
-static uint32_t slot_version(struct ingest *ingest, const struct extracted *item)
-{
-    ingest->limit_hit |= hits_limit(item);
-    if (item->parent_path)
-        return 0;
-    /* Whether another shard's members hit a limit is not known here. */
-    bool limited = ingest->limit_hit || item->in_parts;
-    ingest->limit_hit = false;
-    if (item->kind == EXTRACT_FAILED && !limited)
-        return 0;
-    return limited ? ingest->version_limited : ingest->version;
-}
-
-/* Counts the items of each archive: `slot->members` when the item is an archive's end. False when memory runs
- * out. */
-static bool count_member(struct ingest *ingest, struct slot *slot)
-{
-    const struct extracted *item = &slot->item;
-    struct open_archive *open = ingest->open;
-    if (item->kind == EXTRACT_ARCHIVE && open && strcmp(open->path, item->path) == 0) {
-        slot->members = open->members;
-        ingest->open = open->outer;
-        free(open);
-        open = ingest->open;
+    struct ingest *ingest = ctx;
+    (void)path_hash;
+    if (record->version == ingest->shared->version || record->version == ingest->shared->version_limited) {
+        struct hash key = known_file(record->path, record->bytes, record->mtime_ns);
+        known_add(ingest->known, &key, 0);
     }
-    if (!item->parent_path)
-        return true;
-    if (!open || strcmp(open->path, item->parent_path) != 0) {
-        size_t length = strlen(item->parent_path) + 1;
-        open = calloc(1, sizeof *open + length);
-        if (!open)
-            return out_of_memory(&ingest->extract_err);
-        memcpy(open->path, item->parent_path, length);
-        open->outer = ingest->open;
-        ingest->open = open;
-    }
-    open->members++;
     return true;
 }
 
-static bool cancelled(const struct ingest *ingest)
+static bool know_content(const struct hash *container, uint32_t decoder_version, enum container_reason reason,
+                         void *ctx)
 {
-    return ingest->options->cancel && *ingest->options->cancel;
+    struct ingest *ingest = ctx;
+    struct hash key = known_content(container, decoder_version);
+    (void)reason;
+    return known_add(ingest->known, &key, 0);
 }
 
-/* The next item of the batch into the handful; false when there is none, now or ever. */
-static bool take_item(struct ingest *ingest, struct worker *worker)
+static bool know_geometry(const struct hash *geometry, void *ctx)
 {
-    struct batch *batch = ingest->filling;
-    size_t most = ingest->options->batch_bytes ? ingest->options->batch_bytes : BATCH_BYTES;
-    struct slot *slot = &worker->handful[worker->count];
-    if (batch->last || ingest->stop || batch->bytes >= most || batch->items == UINT32_MAX)
-        return false;
-    slot->members = 0;
-    if (cancelled(ingest) || !extract_next(ingest->extractor, &slot->item, &ingest->extract_err)) {
-        batch->last = true;
-        return false;
-    }
-    worker->count++;
-    slot->order = batch->items++;
-    slot->version = slot_version(ingest, &slot->item);
-    size_t bytes = slot->item.kind == EXTRACT_BYTES ? slot->item.size : 0;
-    worker->bytes += bytes;
-    batch->bytes += bytes + ITEM_BYTES;
-    batch->last |= !count_member(ingest, slot);
-    return true;
+    struct ingest *ingest = ctx;
+    return known_add(ingest->known, geometry, 0);
 }
 
-/* Gives the last handful back and takes the next. What one core has just read it decodes itself, so the bytes
- * are still in its cache. False when the batch is full or the input at its end. */
-static bool take_handful(struct ingest *ingest, struct worker *worker)
+static bool fill_known(struct ingest *ingest, struct store *store, struct error *err)
 {
-    pthread_mutex_lock(&ingest->input);
-    ingest->in_flight -= worker->bytes;
-    worker->count = worker->bytes = 0;
-    pthread_cond_broadcast(&ingest->drained);
-    while (ingest->in_flight > IN_FLIGHT_MOST)
-        pthread_cond_wait(&ingest->drained, &ingest->input);
-    while (worker->count < HANDFUL_ITEMS && worker->bytes < HANDFUL_BYTES && take_item(ingest, worker))
-        ;
-    ingest->in_flight += worker->bytes;
-    pthread_mutex_unlock(&ingest->input);
-    return worker->count > 0;
+    struct store_txn *txn = store_begin_read(store, err);
+    bool ok = txn && (ingest->options->rehash || store_each_source(txn, know_file, ingest, err)) &&
+              store_each_content(txn, know_content, ingest, err) &&
+              store_each_geometry(txn, know_geometry, ingest, err);
+    store_end_read(txn);
+    return ok;
 }
 
-static void stop_workers(struct ingest *ingest)
-{
-    pthread_mutex_lock(&ingest->input);
-    ingest->stop = true;
-    pthread_mutex_unlock(&ingest->input);
-}
+/* ---- collecting a batch -------------------------------------------------------------------------------- */
 
-/* ---- from an item to the log --------------------------------------------------------------------------- */
-
-static bool log_archive(const struct ingest *ingest, struct share *share, const struct slot *slot,
-                        struct error *err)
-{
-    const struct extracted *item = &slot->item;
-    struct container_record record = {
-        .bytes = item->bytes,
-        .decoder_version = EXTRACT_VERSION,
-        .container = {.format = item->format,
-                      .status = item->status,
-                      .reason = item->reason,
-                      .flags = item->flags,
-                      .error = {.offset = ERROR_NO_OFFSET}},
-        .member_count = item->member_count,
-        .census_count = item->census_count,
-        .census = item->census,
-    };
-    if (item->message[0])
-        error_set(&record.container.error, ERROR_MALFORMED, ERROR_NO_OFFSET, "%s", item->message);
-    const struct archive_end end = {hash_bytes(item->path, strlen(item->path)), slot->members};
-    if (item->kind == EXTRACT_ARCHIVE)
-        buffer_append(&share->ends, &end, sizeof end);
-    if (share->ends.failed)
-        return out_of_memory(err);
-    if (item->in_parts) {
-        struct part_record part = shard_part(ingest->options->shard, item, &record);
-        if (!store_log_part(share->log, slot->order, &end.path, &part, err))
-            return false;
-        record.container.flags |= FLAG_BIT(FLAG_PARTIAL);
-    }
-    if (item->kind != EXTRACT_ARCHIVE || item->foreign)
-        return true;
-    return store_log_container(share->log, slot->order, &item->hash, &record, NULL, 0, err);
-}
-
-static bool log_decoded(struct share *share, uint32_t order, const struct decoded *decoded, struct error *err)
-{
-    for (size_t i = 0; i < decoded->geometry_count; i++) {
-        const struct decoded_geometry *geometry = &decoded->geometries[i];
-        if (geometry->encoded &&
-            !store_log_geometry(share->log, order, &geometry->hash, geometry->encoded, geometry->size, err))
-            return false;
-    }
-    return store_log_container(share->log, order, &decoded->hash, &decoded->record, decoded->resources,
-                               decoded->resource_count, err);
-}
-
-static bool log_source(const struct ingest *ingest, struct share *share, const struct slot *slot,
-                       const char *stem, struct error *err)
-{
-    const struct extracted *item = &slot->item;
-    /* A content's status is its container's; only a place without content has one of its own. */
-    bool failed = item->kind == EXTRACT_FAILED;
-    struct source_record source = {
-        .kind = item->kind == EXTRACT_UNKNOWN ? SOURCE_UNKNOWN
-                : failed                      ? SOURCE_FAILED
-                                              : SOURCE_CONTAINER,
-        .path = item->path,
-        .stem = stem,
-        .container = item->hash,
-        .format = item->format,
-        .status = failed ? item->status : CONTAINER_READ,
-        .reason = failed ? item->reason : CONTAINER_REASON_NONE,
-        .message = failed && item->message[0] ? item->message : NULL,
-        .is_input = item->is_input,
-        .bytes = item->bytes,
-        .mtime_ns = item->mtime_ns,
-        .run = ingest->options->run,
-        .version = slot->version,
-        .magic = item->magic,
-        .ending = item->ending,
-    };
-    if (item->parent_path)
-        source.parent = hash_bytes(item->parent_path, strlen(item->parent_path));
-    return store_log_source(share->log, slot->order, &source, err);
-}
-
-static void count_slot(struct ingest_progress *counts, const struct extracted *item,
-                       const struct decoded *decoded)
-{
-    counts->items++;
-    switch (item->kind) {
-    case EXTRACT_BYTES:
-        counts->containers++;
-        counts->known += decoded->known;
-        counts->bytes_content += item->bytes;
-        counts->bytes_canonical += decoded->canonical_bytes;
-        counts->resources += decoded->resource_count;
-        counts->declined += decoded->record.by_status[RESOURCE_DECLINED];
-        for (int i = 0; i < RESOURCE_STATUS_COUNT; i++)
-            counts->by_status[i] += decoded->record.by_status[i];
-        break;
-    case EXTRACT_ARCHIVE:
-        counts->containers += !item->foreign;
-        for (uint32_t i = 0; i < item->census_count; i++)
-            counts->unknown += item->census[i].count;
-        break;
-    case EXTRACT_UNKNOWN:
-        counts->unknown++;
-        break;
-    case EXTRACT_FAILED:
-        counts->failed++;
-        counts->inputs_failed += item->is_input;
-        break;
-    case EXTRACT_UNCHANGED:
-        counts->known++;
-        break;
-    }
-}
-
-static void counts_add(struct ingest_progress *sum, const struct ingest_progress *counts)
+static void counts_add(struct ingest_progress *sum, const struct share_counts *counts)
 {
     sum->items += counts->items;
     sum->containers += counts->containers;
@@ -383,85 +130,62 @@ static void counts_add(struct ingest_progress *sum, const struct ingest_progress
         sum->by_status[i] += counts->by_status[i];
 }
 
-/* Takes down the event of an item, to be told when it is committed. */
-static bool note_slot(struct share *share, const struct slot *slot, const struct decoded *decoded,
-                      struct error *err)
+static void collect_record(struct ingest *ingest, const struct tape_record *record)
 {
-    const struct extracted *item = &slot->item;
-    const struct container *container = &decoded->record.container;
-    bool bytes = item->kind == EXTRACT_BYTES;
-    const char *message = bytes && container->error.code ? container->error.msg : item->message;
-    const struct note note = {
-        .order = slot->order,
-        .hash = item->hash,
-        .event = {.path = arena_copy(&share->memory, item->path, strlen(item->path)),
-                  .kind = item->kind,
-                  .format = item->format,
-                  .status = bytes ? container->status : item->status,
-                  .reason = bytes ? container->reason : item->reason,
-                  .message = *message ? arena_copy(&share->memory, message, strlen(message)) : NULL,
-                  .bytes = item->bytes,
-                  .known = decoded->known || item->kind == EXTRACT_UNCHANGED,
-                  .resources = (uint32_t)decoded->resource_count,
-                  .declined = decoded->record.by_status[RESOURCE_DECLINED],
-                  .ambiguous = decoded->record.by_status[RESOURCE_AMBIGUOUS]},
-    };
-    buffer_append(&share->notes, &note, sizeof note);
-    return (note.event.path && (note.event.message || !*message) && !share->notes.failed) ||
-           out_of_memory(err);
-}
-
-static bool decode_slot(struct ingest *ingest, struct worker *worker, struct slot *slot,
-                        struct decoded *decoded, char **stem)
-{
-    struct extracted *item = &slot->item;
-    const struct input in = {item->data, item->size, item->name};
-    const struct decode_known known = {worker->txn, ingest->seen, worker->seed_txn};
-    if (!decode_container(&in, item->format, item->ambiguous_format, &known, &worker->scratch, &worker->arena,
-                          decoded, &worker->err))
-        return false;
-    item->hash = decoded->hash;
-    if (item->format == FORMAT_XPR2) /* its resources have the directory's names */
-        return true;
-    *stem = address_stem(item->path);
-    return *stem || out_of_memory(&worker->err);
-}
-
-static bool work_slot(struct ingest *ingest, struct worker *worker, struct share *share, struct slot *slot)
-{
-    struct extracted *item = &slot->item;
-    struct error *err = &worker->err;
-    struct decoded decoded = {.known = false};
-    char *stem = NULL;
-    bool ok = item->kind != EXTRACT_BYTES || decode_slot(ingest, worker, slot, &decoded, &stem);
-    if (ok && item->kind == EXTRACT_BYTES && !decoded.known)
-        ok = log_decoded(share, slot->order, &decoded, err);
-    if (ok && (item->kind == EXTRACT_ARCHIVE || item->in_parts))
-        ok = log_archive(ingest, share, slot, err);
-    if (ok && item->kind != EXTRACT_UNCHANGED && !item->foreign)
-        ok = log_source(ingest, share, slot, stem, err);
-    if (ok && ingest->options->event && !item->foreign)
-        ok = note_slot(share, slot, &decoded, err);
-    count_slot(&share->counts, item, &decoded);
-    free(stem);
-    extracted_free(item);
-    arena_reset(&worker->arena);
-    return ok;
-}
-
-static void work(struct ingest *ingest, struct worker *worker, struct share *share)
-{
-    bool ok = true;
-    while (take_handful(ingest, worker)) {
-        for (size_t i = 0; i < worker->count; i++) {
-            if (ok)
-                ok = work_slot(ingest, worker, share, &worker->handful[i]);
-            else
-                extracted_free(&worker->handful[i].item);
-        }
-        if (!ok)
-            stop_workers(ingest);
+    if (record->kind == TAPE_KEY) {
+        buffer_append(&ingest->keys, &record->hash, sizeof record->hash);
+    } else if (record->kind == TAPE_END) {
+        const struct archive_end end = {record->hash, record->members};
+        buffer_append(&ingest->ends, &end, sizeof end);
+    } else {
+        const struct note note = {record->order, record->hash, record->event};
+        buffer_append(&ingest->notes, &note, sizeof note);
     }
+}
+
+static bool collect_tape(struct ingest *ingest, unsigned thread, uint64_t size, struct error *err)
+{
+    const uint8_t *at = shared_tape(ingest->shared, ingest->batch, thread);
+    bool sound = size <= ingest->shared->tape_size;
+    while (size && sound) {
+        struct tape_record record;
+        size_t whole = tape_read(at, (size_t)size, &record);
+        sound = whole != 0;
+        if (sound)
+            collect_record(ingest, &record);
+        at += whole;
+        size -= whole;
+    }
+    return sound || error_set(err, ERROR_IO, ERROR_NO_OFFSET, "what was decoded was written over in memory");
+}
+
+/* What a thread made of the batch; NULL: nothing. */
+static const struct share_state *share_of(const struct ingest *ingest, unsigned thread)
+{
+    const struct share_state *state = share_now(&ingest->shared->thread[thread].shares[ingest->batch & 1]);
+    return state->batch == ingest->batch && state->slot ? state : NULL;
+}
+
+/* Brings together what all threads made of the batch that is to be committed. */
+static bool collect_batch(struct ingest *ingest, struct share_counts *counts, struct error *err)
+{
+    buffer_clear(&ingest->ends);
+    buffer_clear(&ingest->notes);
+    buffer_clear(&ingest->keys);
+    for (unsigned i = 0; i < ingest->shared->threads; i++) {
+        const struct share_state *state = share_of(ingest, i);
+        struct store_log *log = &ingest->logs[i];
+        *log = (struct store_log){.memory = shared_log(ingest->shared, ingest->batch, i),
+                                  .size = ingest->shared->log_size};
+        counts[i] = (struct share_counts){0};
+        if (!state)
+            continue;
+        log->mark = state->log;
+        counts[i] = state->counts;
+        if (!collect_tape(ingest, i, state->tape, err))
+            return false;
+    }
+    return !(ingest->ends.failed || ingest->notes.failed || ingest->keys.failed) || out_of_memory(err);
 }
 
 /* ---- committing ---------------------------------------------------------------------------------------- */
@@ -469,17 +193,14 @@ static void work(struct ingest *ingest, struct worker *worker, struct share *sha
 static bool put_batch(struct store_txn *txn, void *ctx, struct error *err)
 {
     const struct ingest *ingest = ctx;
-    if (!store_put_logs(txn, ingest->logs, (size_t)ingest->worker_count, err))
+    if (!store_put_logs(txn, ingest->logs, ingest->shared->threads, ingest->verify, err))
         return false;
     /* Now that all members of the archives that end here are in: what they held before and hold no longer
      * goes. */
-    for (int i = 0; i < ingest->worker_count; i++) {
-        const struct buffer *ends = &ingest->committing->shares[i].ends;
-        const struct archive_end *end = (const struct archive_end *)ends->data;
-        for (size_t k = 0; k < ends->size / sizeof *end; k++)
-            if (!store_drop_unseen(txn, &end[k].path, ingest->options->run, end[k].members, err))
-                return false;
-    }
+    const struct archive_end *end = (const struct archive_end *)ingest->ends.data;
+    for (size_t i = 0; i < ingest->ends.size / sizeof *end; i++)
+        if (!store_drop_unseen(txn, &end[i].path, ingest->options->run, end[i].members, err))
+            return false;
     return true;
 }
 
@@ -490,213 +211,207 @@ static int note_order(const void *a, const void *b)
 }
 
 /* Tells the events of a committed batch in the order of the input. */
-static bool tell_batch(const struct ingest *ingest, struct error *err)
+static void tell_batch(const struct ingest *ingest)
 {
-    struct buffer all = {0};
-    for (int i = 0; i < ingest->worker_count; i++) {
-        const struct buffer *notes = &ingest->committing->shares[i].notes;
-        buffer_append(&all, notes->data, notes->size);
-    }
-    struct note *notes = (struct note *)all.data;
-    size_t count = all.size / sizeof *notes;
-    bool ok = !all.failed || out_of_memory(err);
-    if (ok && count)
+    struct note *notes = (struct note *)ingest->notes.data;
+    size_t count = ingest->notes.size / sizeof *notes;
+    if (count)
         qsort(notes, count, sizeof *notes, note_order);
-    for (size_t i = 0; ok && i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         notes[i].event.hash = hash_is_zero(&notes[i].hash) ? NULL : &notes[i].hash;
         ingest->options->event(&notes[i].event, ingest->options->ctx);
     }
-    buffer_free(&all);
-    return ok;
 }
 
-static void commit_batch(struct ingest *ingest)
+/* Gives back what the batch took beyond what the next one will need. Behind the last batch nothing is kept:
+ * the global passes follow. */
+static void trim_batch(const struct ingest *ingest, bool last)
 {
-    struct batch *batch = ingest->committing;
-    if (!batch->items)
-        return;
-    for (int i = 0; i < ingest->worker_count; i++)
-        ingest->logs[i] = batch->shares[i].log;
-    if (!store_update(ingest->store, put_batch, ingest, &ingest->commit_err))
-        return;
-    for (int i = 0; i < ingest->worker_count; i++)
-        counts_add(&ingest->progress, &batch->shares[i].counts);
-    if (ingest->options->event)
-        tell_batch(ingest, &ingest->commit_err);
-}
-
-/* ---- the steps ----------------------------------------------------------------------------------------- */
-
-static void batch_clear(struct batch *batch, int workers, bool last)
-{
-    for (int i = 0; i < workers; i++) {
-        struct share *share = &batch->shares[i];
-        store_log_clear(share->log);
-        if (last) { /* nothing more will come, and the last commit touches the most pages */
-            store_log_free(share->log);
-            share->log = NULL;
-        }
-        buffer_clear(&share->ends);
-        buffer_clear(&share->notes);
-        arena_reset(&share->memory);
-        share->counts = (struct ingest_progress){0};
-    }
-    batch->items = 0;
-    batch->bytes = 0;
-}
-
-static void step_task(size_t i, int thread, void *ctx)
-{
-    struct ingest *ingest = ctx;
-    (void)thread;
-    if (i == 0)
-        commit_batch(ingest);
-    else
-        work(ingest, &ingest->workers[i - 1], &ingest->filling->shares[i - 1]);
-}
-
-static bool begin_reads(struct ingest *ingest, struct error *err)
-{
-    bool ok = (ingest->lookup_txn = store_begin_read(ingest->store, err)) != NULL;
-    struct store *seed = ingest->options->seed;
-    for (int i = 0; i < ingest->worker_count && ok; i++) {
-        struct worker *worker = &ingest->workers[i];
-        ok = (worker->txn = store_begin_read(ingest->store, err)) != NULL &&
-             (!seed || (worker->seed_txn = store_begin_read(seed, err)) != NULL);
-    }
-    return ok && (!seed || (ingest->lookup_seed_txn = store_begin_read(seed, err)) != NULL);
-}
-
-static void end_reads(struct ingest *ingest)
-{
-    store_end_read(ingest->lookup_txn);
-    store_end_read(ingest->lookup_seed_txn);
-    ingest->lookup_txn = ingest->lookup_seed_txn = NULL;
-    for (int i = 0; i < ingest->worker_count; i++) {
-        store_end_read(ingest->workers[i].txn);
-        store_end_read(ingest->workers[i].seed_txn);
-        ingest->workers[i].txn = ingest->workers[i].seed_txn = NULL;
+    const struct shared *shared = ingest->shared;
+    size_t part[STORE_LOG_KINDS + 2], used[STORE_LOG_KINDS + 1], keep = last ? 0 : KEEP_LOG / shared->threads;
+    store_log_parts(shared->log_size, part);
+    for (unsigned i = 0; i < shared->threads; i++) {
+        const struct share_state *state = share_of(ingest, i);
+        if (!state)
+            continue;
+        store_log_used(&state->log, used);
+        for (size_t p = 0; p < STORE_LOG_KINDS + 1; p++)
+            shared_trim(shared_log(shared, ingest->batch, i) + part[p], keep, used[p]);
+        shared_trim(shared_tape(shared, ingest->batch, i), keep, (size_t)state->tape);
     }
 }
 
-/* The first fault of the job in this step. */
-static bool step_failed(struct ingest *ingest, struct error *err)
+static bool commit_batch(struct ingest *ingest, bool last, struct error *err)
 {
-    if (ingest->commit_err.code)
-        *err = ingest->commit_err;
-    for (int i = 0; !err->code && i < ingest->worker_count; i++)
-        if (ingest->workers[i].err.code)
-            *err = ingest->workers[i].err;
-    if (!err->code && ingest->extract_err.code)
-        *err = ingest->extract_err;
-    return err->code != ERROR_NONE;
-}
-
-static bool step(struct ingest *ingest, struct error *err)
-{
-    /* One more thread than workers: the commit mostly waits for the disk. */
-    int threads = ingest->worker_count > 1 ? ingest->worker_count + 1 : 1;
-    bool ok = begin_reads(ingest, err);
-    if (ok)
-        par_for((size_t)ingest->worker_count + 1, threads, step_task, ingest);
-    end_reads(ingest);
-    if (!ok || step_failed(ingest, err))
+    struct shared *shared = ingest->shared;
+    struct share_counts *counts = calloc(shared->threads, sizeof *counts);
+    uint64_t items = 0;
+    bool ok = counts ? collect_batch(ingest, counts, err) : out_of_memory(err);
+    for (unsigned i = 0; ok && i < shared->threads; i++)
+        items += counts[i].items;
+    ok = ok && (!items || store_update(ingest->store, put_batch, ingest, err));
+    for (unsigned i = 0; ok && i < shared->threads; i++)
+        counts_add(&ingest->progress, &counts[i]);
+    free(counts);
+    if (!ok)
         return false;
-    extract_progress(ingest->extractor, &ingest->progress.bytes_read, &ingest->progress.bytes_total);
-    if (ingest->options->progress)
-        ingest->options->progress(&ingest->progress, ingest->options->ctx);
-    struct batch *committed = ingest->committing;
-    batch_clear(committed, ingest->worker_count, ingest->filling->last);
-    committed->last = ingest->filling->last;
-    ingest->committing = ingest->filling;
-    ingest->filling = committed;
+    const struct hash *keys = (const struct hash *)ingest->keys.data;
+    for (size_t i = 0; i < ingest->keys.size / sizeof *keys && !last; i++)
+        known_add(ingest->known, &keys[i], ingest->batch + 2);
+    if (ingest->options->event)
+        tell_batch(ingest);
+    trim_batch(ingest, last);
     return true;
 }
 
-/* In an empty store a content can be known only when this run has met it. */
-static bool setup_seen(struct ingest *ingest, struct error *err)
+/* ---- the run ------------------------------------------------------------------------------------------- */
+
+static void show_progress(struct ingest *ingest)
 {
-    bool any = false;
-    struct store_txn *txn = store_begin_read(ingest->store, err);
-    bool ok = txn && store_has_contents(txn, &any, err);
-    store_end_read(txn);
-    if (ok && !any)
-        ingest->seen = calloc(1, sizeof *ingest->seen);
-    return ok; /* without the memory for it the store is asked */
+    const struct shared *shared = ingest->shared;
+    ingest->progress.bytes_read = atomic_load(&shared->bytes_read);
+    ingest->progress.bytes_total = atomic_load(&shared->bytes_total);
+    ingest->progress.restarts = supervise_deaths(ingest->supervision);
+    ingest->verify = ingest->progress.restarts != 0;
+    if (ingest->options->progress)
+        ingest->options->progress(&ingest->progress, ingest->options->ctx);
+}
+
+/* Whether every item of the batch is done with. */
+static bool is_complete(const struct ingest *ingest)
+{
+    const struct shared *shared = ingest->shared;
+    return atomic_load(&shared->closed) > ingest->batch &&
+           shared_done_before(shared, shared->closed_at[ingest->batch & 1]);
+}
+
+static bool wait_for_batch(struct ingest *ingest, struct error *err)
+{
+    struct shared *shared = ingest->shared;
+    for (;;) {
+        uint32_t seen = signal_now(&shared->advance);
+        if (ingest->options->cancel && *ingest->options->cancel)
+            atomic_store(&shared->cancel, true);
+        if (is_complete(ingest))
+            return true;
+        if (supervise_failed(ingest->supervision, err))
+            return false;
+        if (atomic_load(&shared->damaged))
+            return error_set(err, ERROR_IO, ERROR_NO_OFFSET, "what was extracted was written over in memory");
+        if (atomic_load(&shared->failed))
+            return error_set(err, (enum error_code)shared->failure_code, ERROR_NO_OFFSET, "%.*s",
+                             SHARED_MESSAGE - 1, shared->failure);
+        signal_wait(&shared->advance, seen, PROGRESS_MS);
+        show_progress(ingest);
+    }
+}
+
+static bool run_batches(struct ingest *ingest, struct error *err)
+{
+    struct shared *shared = ingest->shared;
+    bool last = false;
+    while (!last) {
+        if (!wait_for_batch(ingest, err))
+            return false;
+        /* The batch that ends the input is the last that was closed. */
+        last = atomic_load(&shared->ended) && atomic_load(&shared->closed) == ingest->batch + 1;
+        show_progress(ingest);
+        if (!commit_batch(ingest, last, err))
+            return false;
+        show_progress(ingest);
+        ingest->batch++;
+        atomic_store(&shared->committed, ingest->batch);
+        signal_raise(&shared->freed);
+    }
+    return true;
+}
+
+/* Tells the extraction what of the inputs is this shard's. */
+static bool share_plan(const struct ingest *ingest, struct error *err)
+{
+    const struct ingest_options *options = ingest->options;
+    struct shared *shared = ingest->shared;
+    const char *plan = options->plan_path ? options->plan_path : "";
+    if (!options->shard)
+        return true;
+    shared->shard_index = options->shard->index;
+    shared->shard_count = options->shard->count;
+    shared->split_bytes = options->shard->split_bytes;
+    if (strlen(plan) >= sizeof shared->plan_path)
+        return error_set(err, ERROR_IO, ERROR_NO_OFFSET, "the path of the plan is too long");
+    strcpy(shared->plan_path, plan);
+    return true;
+}
+
+static bool setup_shared(struct ingest *ingest, struct error *err)
+{
+    const struct ingest_options *options = ingest->options;
+    struct shared *shared = shared_make(options->threads, options->limits.member_bytes, options->inputs,
+                                        options->walked, options->input_count, &ingest->shared_fd, err);
+    if (!shared)
+        return false;
+    ingest->shared = shared;
+    shared->parent = getpid();
+    shared->listening = options->event != NULL;
+    shared->sandbox = !options->no_sandbox;
+    shared->run = options->run;
+    shared->batch_bytes = options->batch_bytes ? options->batch_bytes : BATCH_BYTES;
+    shared->in_flight_most = IN_FLIGHT_MOST;
+    shared->version = outcome_version(NULL);
+    shared->version_limited = outcome_version(&options->limits);
+    shared->limits = options->limits;
+    return share_plan(ingest, err);
 }
 
 static bool setup(struct ingest *ingest, struct error *err)
 {
     const struct ingest_options *options = ingest->options;
-    const struct extract_options extract = {.limits = options->limits,
-                                            .spool = options->spool,
-                                            .unchanged = is_unchanged,
-                                            .share = options->shard ? share_of : NULL,
-                                            .walked = options->walked,
-                                            .ctx = ingest};
-    size_t count = (size_t)options->threads;
-    bool ok = true;
-    ingest->worker_count = options->threads;
-    ingest->workers = calloc(count, sizeof *ingest->workers);
-    ingest->logs = calloc(count, sizeof *ingest->logs);
-    for (int i = 0; i < 2; i++) {
-        struct batch *batch = &ingest->batches[i];
-        batch->shares = calloc(count, sizeof *batch->shares);
-        for (size_t k = 0; batch->shares && k < count; k++)
-            ok &= (batch->shares[k].log = store_log_new()) != NULL;
-        ok &= batch->shares != NULL;
-    }
-    ingest->extractor = extract_open(options->inputs, options->input_count, &extract);
-    ingest->filling = &ingest->batches[0];
-    ingest->committing = &ingest->batches[1];
-    ingest->version = outcome_version(NULL);
-    ingest->version_limited = outcome_version(&options->limits);
-    if (!ok || !ingest->workers || !ingest->logs || !ingest->extractor)
+    if (!setup_shared(ingest, err))
+        return false;
+    ingest->logs = calloc((size_t)options->threads, sizeof *ingest->logs);
+    ingest->known = known_make(&ingest->known_fd, err);
+    if (!ingest->logs)
         return out_of_memory(err);
-    return setup_seen(ingest, err);
+    if (!ingest->known || !quarantine(ingest->store, err) || !fill_known(ingest, ingest->store, err) ||
+        (options->seed && !fill_known(ingest, options->seed, err)))
+        return false;
+    const struct supervise_options supervise = {
+        .inputs = options->inputs,
+        .walked = options->walked,
+        .input_count = options->input_count,
+        .shared_fd = ingest->shared_fd,
+        .known_fd = ingest->known_fd,
+        .spool_fd = options->spool ? spool_fd(options->spool) : -1,
+        .stall_seconds = options->stall_seconds > 0 ? options->stall_seconds : INGEST_STALL_SECONDS,
+    };
+    ingest->supervision = supervise_start(ingest->shared, &supervise, err);
+    return ingest->supervision != NULL;
 }
 
 static void teardown(struct ingest *ingest)
 {
-    for (int i = 0; i < 2; i++) {
-        struct batch *batch = &ingest->batches[i];
-        for (int k = 0; batch->shares && k < ingest->worker_count; k++) {
-            store_log_free(batch->shares[k].log);
-            buffer_free(&batch->shares[k].ends);
-            buffer_free(&batch->shares[k].notes);
-            arena_free(&batch->shares[k].memory);
-        }
-        free(batch->shares);
+    supervise_end(ingest->supervision);
+    if (ingest->shared) {
+        ingest->progress.extract_sandbox = atomic_load(&ingest->shared->extract_sandbox);
+        ingest->progress.decode_sandbox = atomic_load(&ingest->shared->decode_sandbox);
     }
-    for (int i = 0; ingest->workers && i < ingest->worker_count; i++) {
-        decode_scratch_free(&ingest->workers[i].scratch);
-        arena_free(&ingest->workers[i].arena);
-    }
-    while (ingest->open) {
-        struct open_archive *outer = ingest->open->outer;
-        free(ingest->open);
-        ingest->open = outer;
-    }
-    free(ingest->workers);
     free(ingest->logs);
-    free(ingest->seen);
-    extract_close(ingest->extractor);
-    pthread_cond_destroy(&ingest->drained);
-    pthread_mutex_destroy(&ingest->input);
+    buffer_free(&ingest->ends);
+    buffer_free(&ingest->notes);
+    buffer_free(&ingest->keys);
+    known_free(ingest->known);
+    shared_free(ingest->shared);
+    if (ingest->shared_fd >= 0)
+        close(ingest->shared_fd);
+    if (ingest->known_fd >= 0)
+        close(ingest->known_fd);
 }
 
 bool ingest(struct store *store, const struct ingest_options *options, struct ingest_progress *done,
             struct error *err)
 {
-    struct ingest ingest = {.store = store, .options = options};
-    pthread_mutex_init(&ingest.input, NULL);
-    pthread_cond_init(&ingest.drained, NULL);
-    bool ok = setup(&ingest, err);
-    while (ok) {
-        ok = step(&ingest, err);
-        if (ok && ingest.filling->last && !ingest.committing->items)
-            break;
-    }
+    struct ingest ingest = {.store = store, .options = options, .shared_fd = -1, .known_fd = -1};
+    bool ok = setup(&ingest, err) && run_batches(&ingest, err);
     teardown(&ingest);
     *done = ingest.progress;
     return ok;

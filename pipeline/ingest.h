@@ -1,20 +1,18 @@
 /* ingest.h - inputs into a store: extraction, parallel decoding, commits in input order.
  *
- * Workers take turns at the input, a handful of items at a time; each decodes what it has read while the
- * bytes are in its cache, and serialises the records into a log of its own (store.h). What was taken between
- * two points of the input is a batch, and a batch is one transaction: while one is committed the next is
- * filled. A step of this is one par_for, whose first iteration is the commit and whose others are the
- * workers. So memory is bounded by the batch size, commits are in input order by construction, and the result
- * is the same at any thread count: a log's order is by key and by place in the input, never by who made it. A
- * run that is killed leaves whole batches, and the next run finds their contents by hash and goes on.
+ * Archives are read in one process and containers decoded in another (worker.h), which this one starts,
+ * watches and starts again when they die (supervise.h); docs/isolation.md has the whole picture. What is
+ * extracted between two points of the input is a batch, decoded into logs (store.h) in memory that all share,
+ * and a batch is one transaction: while one is committed the next is filled, and the one behind waits. So
+ * memory is bounded by the batch size, commits are in input order by construction, and the result is the same
+ * at any thread count: a log's order is by key and by place in the input, never by who made it. A run that is
+ * killed leaves whole batches, and the next run finds their contents by hash and goes on.
  */
 #ifndef ANCHORAGE_INGEST_H
 #define ANCHORAGE_INGEST_H
 
 #include <signal.h>
 
-#include "pipeline/decode.h"
-#include "pipeline/extract.h"
 #include "pipeline/shard.h"
 #include "store/store.h"
 
@@ -42,6 +40,8 @@ struct ingest_progress {
     uint64_t bytes_canonical; /* of geometry decoded by this run */
     uint64_t bytes_read, bytes_total;          /* of plain files; total 0: not known yet */
     uint64_t by_status[RESOURCE_STATUS_COUNT]; /* of resources decoded by this run */
+    uint64_t restarts;                         /* workers that died, or stood still, and were started again */
+    uint32_t extract_sandbox, decode_sandbox;  /* what was in force: sandbox.h */
 };
 
 struct ingest_options {
@@ -52,10 +52,14 @@ struct ingest_options {
     bool rehash;        /* read files again whose size and mtime are unchanged */
     size_t batch_bytes; /* of content in one batch, an item counting for at least 1 KiB; 0: the default */
     struct extract_limits limits;
-    struct spool *spool;       /* see struct extract_options */
+    struct spool *spool;       /* see struct extract_options; its file is made */
     const struct shard *shard; /* take only what is that shard's; NULL: everything */
+    const char *plan_path;     /* where shard->plan was read from; NULL: there is none */
     const bool *walked;        /* see extract_options; NULL: all inputs were named */
     struct store *seed; /* an earlier store: what it knows is not done again, and not stored; NULL: none */
+    uint64_t memory;      /* that all processes together should stay under, bytes; 0: the default */
+    double stall_seconds; /* without progress, after which an item is timed-out; 0: the default */
+    bool no_sandbox;      /* for debugging */
     const volatile sig_atomic_t
         *cancel; /* set by a signal handler: stop after the batches in flight. NULL: never */
     /* Called by one thread at a time, never for an uncommitted item; either may be NULL. */
@@ -63,6 +67,8 @@ struct ingest_options {
     void (*progress)(const struct ingest_progress *progress, void *ctx);
     void *ctx;
 };
+
+#define INGEST_STALL_SECONDS 60
 
 /* Runs to the end or to a cancellation; *done holds what was committed. False with *err set when the job
  * cannot go on (memory, store). */

@@ -41,15 +41,24 @@ enum extract_share shard_share(const struct shard *shard, const struct extract_p
     return is_mine(shard, piece->path, piece->member) ? SHARE_WHOLE : SHARE_NONE;
 }
 
-struct part_record shard_part(const struct shard *shard, const struct extracted *item,
-                              const struct container_record *archive)
+struct shard_deal shard_deal(const struct shard *shard, const char *path)
 {
     /* Parts fit together when members were dealt out alike. */
     const uint64_t facts[] = {shard->count, shard->split_bytes, shard->plan ? plan_rule(shard->plan) : 0};
-    return (struct part_record){
+    return (struct shard_deal){
         .shard = shard->index,
-        .expected = shard->plan ? plan_parts(shard->plan, item->path) : shard->count,
+        .expected = shard->plan ? plan_parts(shard->plan, path) : shard->count,
         .rule = hash_checksum(NULL, 0, facts, sizeof facts),
+    };
+}
+
+struct part_record shard_part(const struct shard_deal *deal, const struct extracted *item,
+                              const struct container_record *archive)
+{
+    return (struct part_record){
+        .shard = deal->shard,
+        .expected = deal->expected,
+        .rule = deal->rule,
         .bytes = item->bytes,
         .mtime_ns = item->mtime_ns,
         .first_failed = item->first_failed,

@@ -29,9 +29,16 @@ bool shard_parse(const char *text, struct shard *shard);
 /* For extract_options.share. */
 enum extract_share shard_share(const struct shard *shard, const struct extract_piece *piece);
 
-/* What this shard has seen of an archive that was entered member by member, as the other shards' parts will
- * be joined with it (store/part.h). `archive` is its record as far as this shard knows it. */
-struct part_record shard_part(const struct shard *shard, const struct extracted *item,
+/* How an archive that is entered member by member is dealt out; as in struct part_record. */
+struct shard_deal {
+    uint32_t shard, expected;
+    uint64_t rule;
+};
+struct shard_deal shard_deal(const struct shard *shard, const char *path);
+
+/* What this shard has seen of such an archive, as the other shards' parts will be joined with it (store/part.h).
+ * `archive` is its record as far as this shard knows it. */
+struct part_record shard_part(const struct shard_deal *deal, const struct extracted *item,
                               const struct container_record *archive);
 
 #endif

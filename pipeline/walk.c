@@ -11,7 +11,10 @@
 #include <unistd.h>
 
 #include "pipeline/address.h"
+#include "pipeline/inputs.h"
 #include "pipeline/ipfb.h"
+
+static const char no_file[] = "neither a file nor a directory";
 
 /* A directory being walked. */
 struct frame {
@@ -27,6 +30,9 @@ struct walk {
     size_t count, next;
     const bool *walked;
     struct frame *frame; /* the innermost; NULL between inputs */
+    int (*open)(void *ctx, int *why);
+    void *ctx;
+    int fd; /* by `open`, of the current input; else -1 */
 };
 
 struct walk *walk_new(const char *const *inputs, size_t count)
@@ -36,7 +42,21 @@ struct walk *walk_new(const char *const *inputs, size_t count)
         return NULL;
     walk->inputs = inputs;
     walk->count = count;
+    walk->fd = -1;
     return walk;
+}
+
+void walk_open_inputs(struct walk *walk, int (*open)(void *ctx, int *why), void *ctx)
+{
+    walk->open = open;
+    walk->ctx = ctx;
+}
+
+static void close_input(struct walk *walk)
+{
+    if (walk->fd >= 0)
+        close(walk->fd);
+    walk->fd = -1;
 }
 
 void walk_again(struct walk *walk, const bool *walked)
@@ -62,6 +82,7 @@ void walk_free(struct walk *walk)
         return;
     while (walk->frame)
         frame_pop(walk);
+    close_input(walk);
     free(walk);
 }
 
@@ -123,7 +144,8 @@ static int read_names(struct frame *frame)
 static int frame_push(struct walk *walk, struct walk_entry *entry)
 {
     int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK | (entry->is_input ? 0 : O_NOFOLLOW);
-    int fd = openat(entry->directory, entry->name, flags);
+    int fd = entry->fd >= 0 ? fcntl(entry->fd, F_DUPFD_CLOEXEC, 0)
+                            : openat(entry->directory, entry->name, flags);
     if (fd < 0) {
         failure_set(&entry->failure, CONTAINER_UNREADABLE, "%s", strerror(errno));
         return 0;
@@ -165,7 +187,8 @@ static int next_name(struct walk *walk, struct walk_entry *entry)
 {
     while (walk->frame && walk->frame->next == walk->frame->count)
         frame_pop(walk);
-    *entry = (struct walk_entry){.directory = AT_FDCWD};
+    *entry = (struct walk_entry){.directory = AT_FDCWD, .fd = -1};
+    close_input(walk);
     if (walk->frame) {
         struct frame *frame = walk->frame;
         entry->directory = frame->fd;
@@ -186,18 +209,35 @@ static int64_t mtime_of(const struct stat *stat)
     return (int64_t)stat->st_mtim.tv_sec * 1000000000 + stat->st_mtim.tv_nsec;
 }
 
+/* What the entry is; false with *why, an errno or INPUTS_NO_FILE. An input may have been opened by somebody else.
+ */
+static bool examine(struct walk *walk, struct walk_entry *entry, struct stat *stat, int *why)
+{
+    int flags = entry->is_input ? 0 : AT_SYMLINK_NOFOLLOW;
+    if (walk->open && !walk->frame) {
+        entry->fd = walk->fd = walk->open(walk->ctx, why);
+        if (entry->fd < 0)
+            return false;
+    }
+    int result = entry->fd >= 0 ? fstat(entry->fd, stat) : fstatat(entry->directory, entry->name, stat, flags);
+    *why = errno;
+    return result == 0;
+}
+
 int walk_next(struct walk *walk, struct walk_entry *entry)
 {
     while (next_name(walk, entry)) {
         if (!entry->path)
             return -1;
         struct stat stat;
-        if (fstatat(entry->directory, entry->name, &stat, entry->is_input ? 0 : AT_SYMLINK_NOFOLLOW) != 0) {
-            if (errno == ENOENT && walk->walked && !walk->frame && !entry->is_input) {
+        int why;
+        if (!examine(walk, entry, &stat, &why)) {
+            if (why == ENOENT && walk->walked && !walk->frame && !entry->is_input) {
                 free(entry->path);
                 continue;
             }
-            failure_set(&entry->failure, CONTAINER_UNREADABLE, "%s", strerror(errno));
+            failure_set(&entry->failure, CONTAINER_UNREADABLE, "%s",
+                        why == INPUTS_NO_FILE ? no_file : strerror(why));
             return 1;
         }
         if (S_ISREG(stat.st_mode)) {
@@ -214,7 +254,7 @@ int walk_next(struct walk *walk, struct walk_entry *entry)
                 return -1;
             }
         } else if (entry->is_input) {
-            failure_set(&entry->failure, CONTAINER_UNREADABLE, "neither a file nor a directory");
+            failure_set(&entry->failure, CONTAINER_UNREADABLE, "%s", no_file);
             return 1;
         }
         free(entry->path);
@@ -241,6 +281,12 @@ static int open_regular(int directory, const char *name, int flags, struct failu
 
 int walk_open_file(const struct walk_entry *entry, struct failure *failure)
 {
+    if (entry->fd >= 0) {
+        int fd = fcntl(entry->fd, F_DUPFD_CLOEXEC, 0);
+        if (fd < 0)
+            failure_set(failure, CONTAINER_UNREADABLE, "%s", strerror(errno));
+        return fd;
+    }
     return open_regular(entry->directory, entry->name, entry->is_input ? 0 : O_NOFOLLOW, failure);
 }
 
@@ -330,7 +376,7 @@ bool walk_part(const struct walk_entry *entry, unsigned number, struct walk_entr
     char *escaped = address_escape(base_name(name), strlen(base_name(name)));
     const char *base = base_name(entry->path);
     size_t head = (size_t)(base - entry->path);
-    *part = (struct walk_entry){.size = (uint64_t)stat.st_size, .mtime_ns = mtime_of(&stat)};
+    *part = (struct walk_entry){.fd = -1, .size = (uint64_t)stat.st_size, .mtime_ns = mtime_of(&stat)};
     part->path = escaped ? malloc(head + strlen(escaped) + 1) : NULL;
     if (part->path) {
         memcpy(part->path, entry->path, head);

@@ -20,10 +20,14 @@ struct walk_entry {
     struct failure failure; /* set: a file, directory or input that cannot be had */
     int directory;          /* where walk_open_file opens it: a descriptor, or AT_FDCWD */
     const char *name;       /* and under which name; both good until the next walk_next */
+    int fd;                 /* of an input that somebody else opened, good as long; else -1 */
 };
 
 /* The inputs must outlive the walk. NULL when memory runs out. */
 struct walk *walk_new(const char *const *inputs, size_t count);
+/* Opens the next input, in order, in place of the walk: a descriptor, which the walk takes, or -1 with *why as
+ * inputs_receive has it. For a process that may open nothing but what lies beneath an input. */
+void walk_open_inputs(struct walk *walk, int (*open)(void *ctx, int *why), void *ctx);
 /* Inputs for which walked[i] is true are what an earlier walk found: they are no inputs of anybody, links are
  * not followed, and one that is gone is passed over. [count], must outlive the walk. */
 void walk_again(struct walk *walk, const bool *walked);

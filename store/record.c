@@ -236,11 +236,12 @@ bool container_read(const uint8_t *bytes, size_t size, struct arena *arena, stru
     return read_end(&r);
 }
 
-bool container_peek_version(const uint8_t *bytes, size_t size, uint32_t *decoder_version)
+bool container_peek(const uint8_t *bytes, size_t size, uint32_t *decoder_version, enum container_reason *reason)
 {
-    if (size < 5 || bytes[0] != RECORD_VERSION)
+    if (size < 8 || bytes[0] != RECORD_VERSION || bytes[7] >= CONTAINER_REASON_COUNT)
         return false;
     *decoder_version = load_u32le(bytes + 1);
+    *reason = (enum container_reason)bytes[7];
     return true;
 }
 

@@ -79,11 +79,15 @@ bool store_get_candidates(struct store_txn *txn, const struct hash *container, s
 /* Adds the coverage map to a container's record, which was read before; without one nothing changes. */
 bool store_get_coverage(struct store_txn *txn, const struct hash *container, struct arena *arena,
                         struct container_record *record, struct error *err);
-bool store_has_container(struct store_txn *txn, const struct hash *container, uint32_t decoder_version,
-                         bool *found, struct error *err);
 bool store_has_geometry(struct store_txn *txn, const struct hash *geometry, bool *found, struct error *err);
-/* Whether there is any content, live or not. */
-bool store_has_contents(struct store_txn *txn, bool *any, struct error *err);
+/* Walks what is stored of contents, live or not, and of geometries by their keys alone, in key order; `each` returns
+ * false to stop. */
+bool store_each_content(struct store_txn *txn,
+                        bool (*each)(const struct hash *container, uint32_t decoder_version,
+                                     enum container_reason reason, void *ctx),
+                        void *ctx, struct error *err);
+bool store_each_geometry(struct store_txn *txn, bool (*each)(const struct hash *geometry, void *ctx), void *ctx,
+                         struct error *err);
 /* Appends the canonical bytes of a geometry to `out`; they are hashed again and must give their key. */
 bool store_get_geometry(struct store_txn *txn, const struct hash *geometry, struct buffer *out, bool *found,
                         struct error *err);
@@ -191,16 +195,35 @@ bool store_drop_capture(struct store_txn *txn, const struct capture_record *reco
 /* ---- writing much: everything that needs no transaction is done before it ----
  * A log collects puts. Records are serialised and get their checksums while they are in the cache of whoever
  * made them, each thread into a log of its own; store_put_logs then only copies, in the order of the keys, so
- * that neighbours in a tree are written together. */
-struct store_log;
-struct store_log *store_log_new(void);       /* NULL when memory runs out */
-void store_log_free(struct store_log *log);  /* NULL is legal */
-void store_log_clear(struct store_log *log); /* forgets the puts, keeps the memory; NULL is legal */
-size_t store_log_bytes(const struct store_log *log);
+ * that neighbours in a tree are written together.
+ *
+ * A log lies in memory that its owner gives, holds no pointers, and is never moved: one process may write it and
+ * another put it. What was written up to a mark stays as it is whatever comes behind it. */
+#define STORE_LOG_KINDS 4
+
+/* How far a log is written: bytes of rows, and entries of each kind. All zero: it is empty. */
+struct store_log_mark {
+    uint64_t rows, entries[STORE_LOG_KINDS];
+};
+
+struct store_log {
+    uint8_t *memory; /* page-aligned and zero where it was never written; address space is taken, pages only as far
+                        as they are used */
+    size_t size;     /* of it; a log that outgrows it fails as when memory runs out */
+    struct store_log_mark mark; /* set to zero to write it from its beginning again */
+    struct buffer scratch;      /* the writer's, a row being made */
+};
+
+/* Where a log keeps its parts, for whoever gives pages back: rows and entries of each kind lie from part[i] on;
+ * parts are page-aligned and part[STORE_LOG_KINDS + 1] is the end. */
+void store_log_parts(size_t size, size_t part[static STORE_LOG_KINDS + 2]);
+/* How many bytes of each part the mark uses. */
+void store_log_used(const struct store_log_mark *mark, size_t used[static STORE_LOG_KINDS + 1]);
+void store_log_free(struct store_log *log); /* the scratch; the memory is its owner's. NULL is legal */
 
 /* As store_put_source, store_put_container, store_put_geometry will do; nothing of the arguments is needed
  * afterwards. `order` tells which of several puts of one key counts, whatever log they are in: the last of a
- * source, the first of a container. False with *err set when memory runs out. */
+ * source, the first of a container. False with *err set when memory runs out; the mark then stays. */
 bool store_log_source(struct store_log *log, uint32_t order, const struct source_record *record,
                       struct error *err);
 bool store_log_container(struct store_log *log, uint32_t order, const struct hash *container,
@@ -208,8 +231,10 @@ bool store_log_container(struct store_log *log, uint32_t order, const struct has
                          size_t resource_count, struct error *err);
 bool store_log_geometry(struct store_log *log, uint32_t order, const struct hash *geometry,
                         const uint8_t *encoded, size_t size, struct error *err);
-/* Inside store_update: makes the puts of all logs, which stay as they are. */
-bool store_put_logs(struct store_txn *txn, const struct store_log *const *logs, size_t count,
+/* Inside store_update: makes the puts of all logs, which stay as they are. A log whose bytes are none (its writer
+ * may have been led astray by its input) is an error, ERROR_STORE, and nothing is put; what is read is bounded by
+ * the log's memory in any case. `verify`: also holds each value against its checksum before it is put. */
+bool store_put_logs(struct store_txn *txn, const struct store_log *logs, size_t count, bool verify,
                     struct error *err);
 
 /* ---- whole-store checks (store/check.c) ---- */

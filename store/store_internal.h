@@ -128,6 +128,8 @@ bool value_put_stored(struct store_txn *txn, enum store_db db, const void *key, 
                       const void *stored, size_t size, MDB_val *existing, bool *existed, struct error *err);
 /* Writes the checksum of a value into its first bytes; stored[CHECKSUM_SIZE..size) is the payload. */
 void value_seal(uint8_t *stored, size_t size, const void *key, size_t key_size);
+/* Whether they are what value_seal writes. */
+bool value_is_sealed(const uint8_t *stored, size_t size, const void *key, size_t key_size);
 bool value_delete(struct store_txn *txn, enum store_db db, const void *key, size_t key_size,
                   struct error *err);
 
@@ -188,11 +190,14 @@ struct log_entry {
     struct hash key; /* of the record; first, for hash_sort */
     uint32_t order, count;
     const struct change *row; /* [count] */
+    const uint8_t *end;       /* of the rows it is among */
 };
 /* The entries of all logs as an array of struct log_entry in the order of keys, equal ones in that of
  * `order`. */
-bool log_sorted(const struct store_log *const *logs, size_t count, enum log_kind kind, struct buffer *list,
+bool log_sorted(const struct store_log *logs, size_t count, enum log_kind kind, struct buffer *list,
                 struct error *err);
+/* Whether a row is what that kind of put consists of, and ends where it should: before anything of it is used. */
+bool log_check_row(const struct log_entry *entry, enum log_kind kind, bool verify, struct error *err);
 
 static inline void resource_key_write(uint8_t out[static RESOURCE_KEY_SIZE], const struct resource_key *key)
 {

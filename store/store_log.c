@@ -2,33 +2,25 @@
  * store.h.
  *
  * A put is a row of changes: first the record itself, then what hangs on it (resources, references). Rows are
- * laid one after the other into blocks that never move; an entry by key points to each.
+ * laid one after the other; an entry by key says where each is. Rows and entries of each kind have a part of
+ * the log's memory each, as address space: only what is used of them takes pages.
  */
 #include "store/part.h"
 #include "store/store_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
-/* Blocks of whole huge pages: rows are read again in the order of their keys, which is none in here, and with
- * small pages every one of them would cost a walk through the page tables as well. */
-#define LOG_BLOCK_SIZE ((size_t)2 << 20)
-#define LOG_ALIGN      _Alignof(struct change)
+#define LOG_ALIGN _Alignof(struct change)
+#define LOG_PAGE  ((size_t)4096)
 
-struct log_block {
-    struct log_block *next;
-    size_t used, size; /* of bytes */
-    _Alignas(16) uint8_t bytes[];
-};
+_Static_assert((int)LOG_KINDS == STORE_LOG_KINDS, "store.h gives a log as many parts as there are kinds");
 
-#define LOG_ROOM (LOG_BLOCK_SIZE - sizeof(struct log_block))
-
-struct store_log {
-    struct log_block *first, *current; /* blocks behind the current one are kept from an earlier use */
-    struct buffer entries[LOG_KINDS];  /* of struct log_entry */
-    struct buffer scratch;             /* a row being made */
-    size_t bytes;
+/* As it lies in the log. */
+struct log_place {
+    struct hash key; /* of the record */
+    uint32_t order, count;
+    uint64_t row; /* bytes from the first row */
 };
 
 /* ---- rows of changes ----------------------------------------------------------------------------------- */
@@ -141,107 +133,50 @@ bool row_container(struct row *row, const struct hash *container, const struct c
 
 /* ---- the log ------------------------------------------------------------------------------------------- */
 
-static struct log_block *block_new(size_t size)
+void store_log_parts(size_t size, size_t part[static STORE_LOG_KINDS + 2])
 {
-    size_t whole = LOG_BLOCK_SIZE;
-    if (size > SIZE_MAX / 2)
-        return NULL;
-    if (size > LOG_ROOM)
-        whole = (sizeof(struct log_block) + size + LOG_BLOCK_SIZE - 1) / LOG_BLOCK_SIZE * LOG_BLOCK_SIZE;
-    struct log_block *block = aligned_alloc(LOG_BLOCK_SIZE, whole);
-    if (!block)
-        return NULL;
-    madvise(block, whole, MADV_HUGEPAGE); /* a wish: without them it is only slower */
-    *block = (struct log_block){.size = whole - sizeof *block};
-    return block;
+    size_t entries = size / 8 & ~(LOG_PAGE - 1);
+    part[0] = 0;
+    part[STORE_LOG_KINDS + 1] = size & ~(LOG_PAGE - 1);
+    for (size_t kind = STORE_LOG_KINDS; kind > 0; kind--)
+        part[kind] = part[kind + 1] - entries;
 }
 
-/* The pages go back at once, whatever malloc keeps: a log is let go when memory is wanted elsewhere. */
-static void block_free(struct log_block *block)
+void store_log_used(const struct store_log_mark *mark, size_t used[static STORE_LOG_KINDS + 1])
 {
-    madvise(block, sizeof *block + block->size, MADV_DONTNEED);
-    free(block);
-}
-
-struct store_log *store_log_new(void)
-{
-    return calloc(1, sizeof(struct store_log));
+    used[0] = (size_t)mark->rows;
+    for (size_t kind = 0; kind < STORE_LOG_KINDS; kind++)
+        used[1 + kind] = (size_t)mark->entries[kind] * sizeof(struct log_place);
 }
 
 void store_log_free(struct store_log *log)
 {
-    if (!log)
-        return;
-    while (log->first) {
-        struct log_block *next = log->first->next;
-        block_free(log->first);
-        log->first = next;
-    }
-    for (int kind = 0; kind < LOG_KINDS; kind++)
-        buffer_free(&log->entries[kind]);
-    buffer_free(&log->scratch);
-    free(log);
+    if (log)
+        buffer_free(&log->scratch);
 }
 
-void store_log_clear(struct store_log *log)
-{
-    if (!log)
-        return;
-    struct log_block **link = &log->first;
-    /* Blocks of the usual size serve again; one made for a large value is given back. */
-    while (*link) {
-        struct log_block *block = *link;
-        block->used = 0;
-        if (block->size == LOG_ROOM) {
-            link = &block->next;
-            continue;
-        }
-        *link = block->next;
-        block_free(block);
-    }
-    log->current = log->first;
-    for (int kind = 0; kind < LOG_KINDS; kind++)
-        buffer_clear(&log->entries[kind]);
-    log->bytes = 0;
-}
-
-size_t store_log_bytes(const struct store_log *log)
-{
-    return log->bytes;
-}
-
-/* Room for a row, aligned for its changes; NULL when memory runs out. */
+/* Room for a row, aligned for its changes; NULL when the log is full. */
 static uint8_t *log_room(struct store_log *log, size_t size)
 {
-    struct log_block *block = log->current;
-    while (block && size > block->size - block->used)
-        block = block->next;
-    if (!block) {
-        block = block_new(size);
-        if (!block)
-            return NULL;
-        if (log->current) {
-            block->next = log->current->next;
-            log->current->next = block;
-        } else {
-            log->first = block;
-        }
-    }
-    /* A large row's own block is full at once, so the one before it goes on being filled. */
-    if (block->size == LOG_ROOM || !log->current)
-        log->current = block;
-    uint8_t *room = block->bytes + block->used;
-    block->used += size;
-    log->bytes += size;
-    return room;
+    size_t part[STORE_LOG_KINDS + 2];
+    store_log_parts(log->size, part);
+    if (size > part[1] - (size_t)log->mark.rows)
+        return NULL;
+    return log->memory + log->mark.rows;
 }
 
+/* Takes in a row that was made in the room: only now does it belong to the log. */
 static bool log_entry(struct store_log *log, enum log_kind kind, const struct hash *key, uint32_t order,
-                      const uint8_t *row, size_t count)
+                      size_t size, size_t count)
 {
-    struct log_entry entry = {*key, order, (uint32_t)count, (const struct change *)row};
-    buffer_append(&log->entries[kind], &entry, sizeof entry);
-    return !log->entries[kind].failed;
+    size_t part[STORE_LOG_KINDS + 2];
+    store_log_parts(log->size, part);
+    struct log_place *places = (struct log_place *)(log->memory + part[1 + kind]);
+    if (log->mark.entries[kind] >= (part[2 + kind] - part[1 + kind]) / sizeof *places)
+        return false;
+    places[log->mark.entries[kind]++] = (struct log_place){*key, order, (uint32_t)count, log->mark.rows};
+    log->mark.rows += size;
+    return true;
 }
 
 /* Keeps the row that was made in the scratch. */
@@ -252,7 +187,7 @@ static bool log_row(struct store_log *log, enum log_kind kind, const struct hash
     if (!room)
         return store_nomem(err);
     memcpy(room, row->bytes->data, row->bytes->size);
-    return log_entry(log, kind, key, order, room, row->count) || store_nomem(err);
+    return log_entry(log, kind, key, order, row->bytes->size, row->count) || store_nomem(err);
 }
 
 bool store_log_source(struct store_log *log, uint32_t order, const struct source_record *record,
@@ -293,15 +228,15 @@ bool store_log_geometry(struct store_log *log, uint32_t order, const struct hash
 {
     if (size > SIZE_MAX / 2)
         return store_nomem(err);
-    size_t stored = CHECKSUM_SIZE + size;
-    uint8_t *room = log_room(log, aligned(CHANGE_HEAD + stored));
+    size_t stored = CHECKSUM_SIZE + size, whole = aligned(CHANGE_HEAD + stored);
+    uint8_t *room = log_room(log, whole);
     if (!room)
         return store_nomem(err);
     struct change *change = (struct change *)room;
     change_head(change, DB_GEOMETRY, geometry->bytes, HASH_SIZE, stored);
     memcpy(change->bytes + CHECKSUM_SIZE, encoded, size);
     value_seal(change->bytes, stored, change->key, change->key_size);
-    return log_entry(log, LOG_GEOMETRIES, geometry, order, room, 1) || store_nomem(err);
+    return log_entry(log, LOG_GEOMETRIES, geometry, order, whole, 1) || store_nomem(err);
 }
 
 /* ---- all logs in key order ----------------------------------------------------------------------------- */
@@ -313,14 +248,82 @@ static int entry_order(const void *a, const void *b)
     return order ? order : (x->order > y->order) - (x->order < y->order);
 }
 
-bool log_sorted(const struct store_log *const *logs, size_t count, enum log_kind kind, struct buffer *list,
+static bool bad_log(struct error *err)
+{
+    return error_set(err, ERROR_STORE, ERROR_NO_OFFSET, "what was decoded was written over in memory");
+}
+
+/* Appends the entries of one log. */
+static bool add_entries(const struct store_log *log, enum log_kind kind, struct buffer *list,
+                        struct error *err)
+{
+    size_t part[STORE_LOG_KINDS + 2];
+    store_log_parts(log->size, part);
+    uint64_t count = log->mark.entries[kind];
+    if (log->mark.rows > part[1] || count > (part[2 + kind] - part[1 + kind]) / sizeof(struct log_place))
+        return bad_log(err);
+    const struct log_place *place = (const struct log_place *)(log->memory + part[1 + kind]);
+    struct log_entry *entry = (struct log_entry *)buffer_extend(list, (size_t)count * sizeof *entry);
+    if (!entry)
+        return store_nomem(err);
+    for (; count > 0; count--, place++, entry++) {
+        uint64_t row = place->row;
+        if (row >= log->mark.rows || row % LOG_ALIGN)
+            return bad_log(err);
+        *entry = (struct log_entry){place->key, place->order, place->count,
+                                    (const struct change *)(log->memory + row), log->memory + log->mark.rows};
+    }
+    return true;
+}
+
+bool log_sorted(const struct store_log *logs, size_t count, enum log_kind kind, struct buffer *list,
                 struct error *err)
 {
     buffer_clear(list);
     for (size_t i = 0; i < count; i++)
-        buffer_append(list, logs[i]->entries[kind].data, logs[i]->entries[kind].size);
-    if (list->failed)
-        return store_nomem(err);
+        if (logs[i].mark.entries[kind] && !add_entries(&logs[i], kind, list, err))
+            return false;
     hash_sort(list->data, list->size / sizeof(struct log_entry), sizeof(struct log_entry), entry_order);
     return true;
+}
+
+/* What databases the changes of a row of each kind may go to, the first of them and the others. */
+static bool is_expected(enum log_kind kind, bool first, unsigned db)
+{
+    static const uint32_t heads[LOG_KINDS] = {[LOG_GEOMETRIES] = 1u << DB_GEOMETRY,
+                                              [LOG_CONTAINERS] = 1u << DB_CONTAINERS,
+                                              [LOG_SOURCES] = 1u << DB_SOURCES,
+        [LOG_PARTS] = 1u << DB_PARTS};
+    static const uint32_t others[LOG_KINDS] = {
+        [LOG_CONTAINERS] =
+            1u << DB_COVERAGE | 1u << DB_RESOURCES | 1u << DB_CANDIDATES | 1u << DB_NAMES | 1u << DB_USES,
+        [LOG_SOURCES] = 1u << DB_PLACES | 1u << DB_MEMBERS | 1u << DB_STEMS};
+    return db < DB_COUNT && ((first ? heads : others)[kind] >> db & 1);
+}
+
+/* Keys and values of sets are of one size each; all else is a sealed value. */
+static bool has_right_sizes(const struct change *change, bool verify)
+{
+    bool long_key =
+        change->db == DB_RESOURCES || change->db == DB_CANDIDATES || change->db == DB_PARTS;
+    if (change->key_size != (long_key ? RESOURCE_KEY_SIZE : HASH_SIZE))
+        return false;
+    if (store_db_is_set(change->db))
+        return change->size ==
+               (change->db == DB_NAMES || change->db == DB_USES ? RESOURCE_KEY_SIZE : HASH_SIZE);
+    return change->size >= CHECKSUM_SIZE &&
+           (!verify || value_is_sealed(change->bytes, change->size, change->key, change->key_size));
+}
+
+bool log_check_row(const struct log_entry *entry, enum log_kind kind, bool verify, struct error *err)
+{
+    const struct change *change = entry->row;
+    for (uint32_t i = 0; i < entry->count; i++) {
+        size_t left = (size_t)(entry->end - (const uint8_t *)change);
+        if ((const uint8_t *)change > entry->end || left < CHANGE_HEAD || change->size > left - CHANGE_HEAD ||
+            !is_expected(kind, i == 0, change->db) || !has_right_sizes(change, verify))
+            return bad_log(err);
+        change = change_next(change);
+    }
+    return (entry->count && memcmp(entry->row->key, entry->key.bytes, HASH_SIZE) == 0) || bad_log(err);
 }

@@ -62,35 +62,58 @@ bool store_get_coverage(struct store_txn *txn, const struct hash *container, str
            store_bad_record(DB_COVERAGE, container->bytes, HASH_SIZE, err);
 }
 
-bool store_has_container(struct store_txn *txn, const struct hash *container, uint32_t decoder_version,
-                         bool *found, struct error *err)
-{
-    struct value value;
-    uint32_t version;
-    if (!value_get(txn, DB_CONTAINERS, container->bytes, HASH_SIZE, &value, found, err))
-        return false;
-    *found =
-        *found && container_peek_version(value.bytes, value.size, &version) && version == decoder_version;
-    return true;
-}
-
-bool store_has_contents(struct store_txn *txn, bool *any, struct error *err)
-{
-    static const enum store_db contents[] = {DB_CONTAINERS, DB_GEOMETRY};
-    *any = false;
-    for (size_t i = 0; i < sizeof contents / sizeof *contents; i++) {
-        MDB_stat stat;
-        int rc = mdb_stat(txn->txn, txn->store->dbi[contents[i]], &stat);
-        if (rc != MDB_SUCCESS)
-            return store_fail(txn->store, rc, store_db_name(contents[i]), err);
-        *any |= stat.ms_entries != 0;
-    }
-    return true;
-}
-
 bool store_has_geometry(struct store_txn *txn, const struct hash *geometry, bool *found, struct error *err)
 {
     return set_any(txn, DB_GEOMETRY, geometry, found, err);
+}
+
+struct content_walk {
+    bool (*content)(const struct hash *container, uint32_t decoder_version, enum container_reason reason, void *ctx);
+    bool (*geometry)(const struct hash *geometry, void *ctx);
+    void *ctx;
+};
+
+static bool content_one(const MDB_val *key, const MDB_val *stored, void *ctx, struct error *err)
+{
+    struct content_walk *walk = ctx;
+    struct value value;
+    struct error damaged = {0};
+    uint32_t version;
+    enum container_reason reason;
+    (void)err;
+    /* What cannot be read is not known, and will be decoded again; `check` names it. */
+    if (key->mv_size != HASH_SIZE || !value_verify(DB_CONTAINERS, key, stored, &value, &damaged) ||
+        !container_peek(value.bytes, value.size, &version, &reason))
+        return true;
+    struct hash hash = hash_read(key->mv_data);
+    return walk->content(&hash, version, reason, walk->ctx);
+}
+
+static bool geometry_one(const MDB_val *key, const MDB_val *stored, void *ctx, struct error *err)
+{
+    struct content_walk *walk = ctx;
+    (void)stored;
+    (void)err;
+    if (key->mv_size != HASH_SIZE)
+        return true;
+    struct hash hash = hash_read(key->mv_data);
+    return walk->geometry(&hash, walk->ctx);
+}
+
+bool store_each_content(struct store_txn *txn,
+                        bool (*each)(const struct hash *container, uint32_t decoder_version,
+                                     enum container_reason reason, void *ctx),
+                        void *ctx, struct error *err)
+{
+    struct content_walk walk = {.content = each, .ctx = ctx};
+    return db_each(txn, DB_CONTAINERS, NULL, 0, content_one, &walk, err);
+}
+
+bool store_each_geometry(struct store_txn *txn, bool (*each)(const struct hash *geometry, void *ctx), void *ctx,
+                         struct error *err)
+{
+    struct content_walk walk = {.geometry = each, .ctx = ctx};
+    return db_each(txn, DB_GEOMETRY, NULL, 0, geometry_one, &walk, err);
 }
 
 bool store_get_geometry(struct store_txn *txn, const struct hash *geometry, struct buffer *out, bool *found,

@@ -77,6 +77,11 @@ void value_seal(uint8_t *stored, size_t size, const void *key, size_t key_size)
     store_u64le(stored, hash_checksum(key, key_size, stored + CHECKSUM_SIZE, size - CHECKSUM_SIZE));
 }
 
+bool value_is_sealed(const uint8_t *stored, size_t size, const void *key, size_t key_size)
+{
+    return load_u64le(stored) == hash_checksum(key, key_size, stored + CHECKSUM_SIZE, size - CHECKSUM_SIZE);
+}
+
 /* Puts with the given flags through the transaction's cursor: a key that belongs to the page of the one
  * before it is found there without a descent, so callers put in key order where they can. `existing` as in
  * value_put. */

@@ -312,7 +312,7 @@ static void prefetch_row(const struct log_entry *entries, size_t count, size_t i
         __builtin_prefetch(row + line);
 }
 
-bool store_put_logs(struct store_txn *txn, const struct store_log *const *logs, size_t count,
+bool store_put_logs(struct store_txn *txn, const struct store_log *logs, size_t count, bool verify,
                     struct error *err)
 {
     static bool (*const put[LOG_KINDS])(struct store_txn *, const struct change *, size_t,
@@ -328,8 +328,10 @@ bool store_put_logs(struct store_txn *txn, const struct store_log *const *logs, 
         size_t entry_count = list.size / sizeof *entries;
         for (size_t i = 0; i < entry_count && done; i++) {
             prefetch_row(entries, entry_count, i + PREFETCH_AHEAD);
-            if (kind != LOG_CONTAINERS || i == 0 || !hash_equal(&entries[i].key, &entries[i - 1].key))
-                done = put[kind](txn, entries[i].row, entries[i].count, err);
+            if (kind == LOG_CONTAINERS && i > 0 && hash_equal(&entries[i].key, &entries[i - 1].key))
+                continue;
+            done = log_check_row(&entries[i], (enum log_kind)kind, verify, err) &&
+                   put[kind](txn, entries[i].row, entries[i].count, err);
         }
     }
     buffer_free(&list);

@@ -26,6 +26,7 @@ for file in formats/*.c store/*.c pipeline/*.c reports/*.c cmd/*.c; do
     case $file in pipeline/gunzip.c | reports/html.c) ;; *) forbid "zlib inflates in pipeline/gunzip.c and deflates in reports/html.c" '#include <zlib' "$file" ;; esac
     case $file in reports/sql.c) ;; *) forbid "SQLite belongs in reports/sql.c" '#include <sqlite3' "$file" ;; esac
     case $file in formats/arena.c | [!f]*) ;; *) forbid "of formats/ only arena.c maps memory" '#include <sys/mman' "$file" ;; esac
+    case $file in pipeline/sandbox.c) ;; *) forbid "libseccomp belongs in pipeline/sandbox.c" '#include <seccomp' "$file" ;; esac
     case $file in pipeline/parallel.c) ;; *) forbid "OpenMP belongs in pipeline/parallel.c" '#pragma omp|#include <omp' "$file" ;; esac
 done
 exit $status

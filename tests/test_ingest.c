@@ -3,7 +3,6 @@
 #include <locale.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,21 +13,8 @@
 
 #include "bench/corpus/corpus.h"
 #include "pipeline/ingest.h"
+#include "pipeline/worker.h"
 #include "tests/support/extracting.h"
-
-/* ---- memory that runs out ------------------------------------------------------------------------------ */
-
-/* Blocks of a store log come from aligned_alloc, and nothing else here does: the one named by this fails. 0:
- * none. */
-static atomic_int failing_block;
-
-void *aligned_alloc(size_t alignment, size_t size)
-{
-    void *block = NULL;
-    if (atomic_load(&failing_block) > 0 && atomic_fetch_sub(&failing_block, 1) == 1)
-        return NULL;
-    return posix_memalign(&block, alignment, size) == 0 ? block : NULL;
-}
 
 /* ---- runs ---------------------------------------------------------------------------------------------- */
 
@@ -347,31 +333,7 @@ static void damage_is_an_outcome(void **state)
     listener_free(&listener);
 }
 
-/* Memory that runs out ends the run with words; what was committed is sound, and the next run goes on. */
-static void memory_faults_end_the_run(void **state)
-{
-    (void)state;
-    put_inputs();
-    run("whole", "in", 1, 0, NULL);
-    struct hash expected = digest("whole");
-    for (int block = 1; block <= 6; block++) {
-        int threads = block % 3 + 1;
-        struct ingest_progress done;
-        struct error err = {0};
-        atomic_store(&failing_block, block);
-        bool ok = try_run("store", "in", threads, 5000, NULL, &done, &err);
-        bool failed = atomic_exchange(&failing_block, 0) == 0;
-        assert_true(failed || block > 2); /* each worker has two logs, and one may have found nothing to do */
-        assert_true(ok == !failed);
-        if (failed)
-            assert_int_equal(err.code, ERROR_NOMEM);
-        run("store", "in", 2, 0, NULL);
-        assert_same(digest("store"), expected);
-        remove_store("store");
-    }
-}
-
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(batches_and_threads_do_not_matter, enter, leave),
@@ -382,8 +344,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(unchanged_files_are_not_read_again, enter, leave),
         cmocka_unit_test_setup_teardown(a_changed_archive_replaces_its_members, enter, leave),
         cmocka_unit_test_setup_teardown(damage_is_an_outcome, enter, leave),
-        cmocka_unit_test_setup_teardown(memory_faults_end_the_run, enter, leave),
     };
     setlocale(LC_CTYPE, "C.UTF-8");
+    if (worker_is_wanted(argc, argv))
+        return worker_main(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -231,9 +231,12 @@ static void container_fields(void **state)
     struct error err = {0};
     struct container_record got;
     uint32_t version = 0;
+    enum container_reason reason;
     (void)state;
-    assert_true(container_peek_version(bytes.data, bytes.size, &version));
+    assert_true(container_peek(bytes.data, bytes.size, &version, &reason));
     assert_int_equal(version, 3);
+    assert_int_equal(reason, container.container.reason);
+    assert_false(container_peek(bytes.data, 7, &version, &reason));
     assert_true(container_read(bytes.data, bytes.size, &arena, &got, &err));
     assert_int_equal(got.bytes, 99);
     assert_int_equal(got.container.format, FORMAT_XPR2);

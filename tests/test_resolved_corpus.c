@@ -19,6 +19,7 @@
 #include "bench/corpus/corpus.h"
 #include "pipeline/captures.h"
 #include "pipeline/ingest.h"
+#include "pipeline/worker.h"
 #include "pipeline/resolve.h"
 #include "reports/view.h"
 #include "tests/support/store_fixture.h"
@@ -293,8 +294,11 @@ static void resolved_corpora_are_as_the_truth_says(void **state)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (worker_is_wanted(argc, argv))
+        return worker_main(argc, argv);
+
     const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(resolved_corpora_are_as_the_truth_says,
                                                                        fixture_setup, fixture_teardown)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <cmocka.h>
 
@@ -63,15 +64,17 @@ static void hashes_are_sorted(void **state)
 
 /* ---- logs ---------------------------------------------------------------------------------------------- */
 
+/* Address space of a log here: rows have five eighths of it. */
+#define LOG_SIZE ((size_t)64 << 20)
+
 struct logs {
-    struct store_log *log[2];
+    struct store_log log[2];
 };
 
 static bool put_logs(struct store_txn *txn, void *ctx, struct error *err)
 {
     const struct logs *logs = ctx;
-    const struct store_log *const list[] = {logs->log[0], logs->log[1]};
-    return store_put_logs(txn, list, 2, err);
+    return store_put_logs(txn, logs->log, 2, true, err);
 }
 
 static void commit(struct store *store, struct logs *logs)
@@ -109,14 +112,20 @@ static void log_content(struct store_log *log, uint32_t order, unsigned content,
 
 static void setup_logs(struct logs *logs)
 {
-    for (int i = 0; i < 2; i++)
-        assert_non_null(logs->log[i] = store_log_new());
+    for (int i = 0; i < 2; i++) {
+        void *memory =
+            mmap(NULL, LOG_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        assert_true(memory != MAP_FAILED);
+        logs->log[i] = (struct store_log){.memory = memory, .size = LOG_SIZE};
+    }
 }
 
 static void free_logs(struct logs *logs)
 {
-    for (int i = 0; i < 2; i++)
-        store_log_free(logs->log[i]);
+    for (int i = 0; i < 2; i++) {
+        store_log_free(&logs->log[i]);
+        munmap(logs->log[i].memory, LOG_SIZE);
+    }
 }
 
 /* Of puts of one key the order counts, not the log: the first content, the last source. */
@@ -133,11 +142,11 @@ static void order_decides(void **state)
     bool found;
     struct hash content = fixture_content(1), path = hash_text("a");
     setup_logs(&logs);
-    log_content(logs.log[0], 30, 1, "second");
-    log_content(logs.log[1], 20, 1, "first");
-    log_source(logs.log[1], 31, "a", 1, 31);
-    log_source(logs.log[0], 21, "a", 2, 21);
-    log_content(logs.log[0], 22, 2, "other");
+    log_content(&logs.log[0], 30, 1, "second");
+    log_content(&logs.log[1], 20, 1, "first");
+    log_source(&logs.log[1], 31, "a", 1, 31);
+    log_source(&logs.log[0], 21, "a", 2, 21);
+    log_content(&logs.log[0], 22, 2, "other");
     struct store *store = fixture_open(STORE_CREATE);
     commit(store, &logs);
     struct store_txn *txn = store_begin_read(store, &err);
@@ -167,25 +176,22 @@ static void a_log_serves_again(void **state)
         char path[32];
         for (unsigned i = 0; i < 3000; i++) {
             snprintf(path, sizeof path, "path %u", i);
-            log_content(logs.log[i % 2], i, i + round, round % 2 ? "odd" : "even");
-            log_source(logs.log[i / 2 % 2], i, path, i + round, 1);
+            log_content(&logs.log[i % 2], i, i + round, round % 2 ? "odd" : "even");
+            log_source(&logs.log[i / 2 % 2], i, path, i + round, 1);
         }
-        assert_true(store_log_bytes(logs.log[0]) > 0);
+        assert_true(logs.log[0].mark.rows > 0);
         commit(store, &logs);
         assert_int_equal(fixture_problems(store, true), 0);
-        for (int i = 0; i < 2; i++) {
-            store_log_clear(logs.log[i]);
-            assert_int_equal(store_log_bytes(logs.log[i]), 0);
-        }
+        for (int i = 0; i < 2; i++)
+            logs.log[i].mark = (struct store_log_mark){0};
     }
     commit(store, &logs); /* nothing at all */
     store_close(store);
     free_logs(&logs);
     store_log_free(NULL);
-    store_log_clear(NULL);
 }
 
-/* A geometry larger than a block, and the same hash with other bytes. */
+/* A large geometry, and the same hash with other bytes. */
 static void geometries(void **state)
 {
     (void)state;
@@ -198,7 +204,7 @@ static void geometries(void **state)
     assert_true(codec_encode(CODEC_RAW, bytes.data, bytes.size, &encoded));
     assert_true(encoded.size > (size_t)2 << 20);
     for (uint32_t i = 0; i < 2; i++) /* twice: it is compared */
-        assert_true(store_log_geometry(logs.log[i], i, &hash, encoded.data, encoded.size, &err));
+        assert_true(store_log_geometry(&logs.log[i], i, &hash, encoded.data, encoded.size, &err));
     struct store *store = fixture_open(STORE_CREATE);
     commit(store, &logs);
     struct store_txn *txn = store_begin_read(store, &err);
@@ -206,7 +212,7 @@ static void geometries(void **state)
     assert_int_equal(read.size, bytes.size);
     store_end_read(txn);
     encoded.data[encoded.size - 1] ^= 1;
-    assert_true(store_log_geometry(logs.log[0], 3, &hash, encoded.data, encoded.size, &err));
+    assert_true(store_log_geometry(&logs.log[0], 3, &hash, encoded.data, encoded.size, &err));
     assert_false(store_update(store, put_logs, &logs, &err));
     assert_int_equal(err.code, ERROR_STORE);
     assert_non_null(strstr(err.msg, "other bytes have the same hash"));
@@ -217,6 +223,63 @@ static void geometries(void **state)
     free_logs(&logs);
 }
 
+/* Fills a log until it is full: then it says so, its mark stays, and what it has can be put. */
+static void a_full_log_says_so(void **state)
+{
+    (void)state;
+    struct logs logs;
+    struct error err = {0};
+    struct buffer bytes = fixture_geometry(1, 4 << 20);
+    uint32_t taken = 0;
+    setup_logs(&logs);
+    struct hash hash = hash_bytes(bytes.data, bytes.size);
+    while (store_log_geometry(&logs.log[0], taken, &hash, bytes.data, bytes.size, &err))
+        taken++;
+    assert_int_equal(err.code, ERROR_NOMEM);
+    assert_true(taken >= 1 && logs.log[0].mark.entries[0] == taken);
+    struct store *store = fixture_open(STORE_CREATE);
+    commit(store, &logs);
+    store_close(store);
+    buffer_free(&bytes);
+    free_logs(&logs);
+}
+
+/* The writer of a log is another process, which hostile bytes may have led astray: whatever is in its memory,
+ * the worst is an error. Every byte of rows and entries is spoiled in turn, and every mark. */
+static void a_spoiled_log_is_refused(void **state)
+{
+    (void)state;
+    struct logs logs;
+    struct error err = {0};
+    size_t part[STORE_LOG_KINDS + 2], used[STORE_LOG_KINDS + 1], refused = 0;
+    setup_logs(&logs);
+    log_content(&logs.log[0], 1, 1, "name");
+    log_source(&logs.log[0], 2, "path", 1, 7);
+    struct store *store = fixture_open(STORE_CREATE);
+    store_log_parts(LOG_SIZE, part);
+    store_log_used(&logs.log[0].mark, used);
+    for (int p = 0; p < STORE_LOG_KINDS + 1; p++)
+        for (size_t i = 0; i < used[p]; i++) {
+            uint8_t *byte = logs.log[0].memory + part[p] + i, was = *byte;
+            *byte ^= 0x90;
+            refused += !store_update(store, put_logs, &logs, &err);
+            error_clear(&err);
+            *byte = was;
+        }
+    assert_true(refused * 2 > used[0]); /* the rest is padding, and what no checksum covers: references */
+    for (uint64_t *mark = &logs.log[0].mark.rows; mark <= &logs.log[0].mark.entries[STORE_LOG_KINDS - 1];
+         mark++) {
+        uint64_t was = *mark;
+        *mark = UINT64_MAX / 3;
+        assert_false(store_update(store, put_logs, &logs, &err));
+        assert_int_equal(err.code, ERROR_STORE);
+        error_clear(&err);
+        *mark = was;
+    }
+    store_close(store);
+    free_logs(&logs);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -224,6 +287,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(order_decides, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(a_log_serves_again, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(geometries, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(a_full_log_says_so, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(a_spoiled_log_is_refused, fixture_setup, fixture_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

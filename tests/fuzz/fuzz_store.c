@@ -37,9 +37,11 @@ static bool container_again(const uint8_t *bytes, size_t size, struct arena *are
 {
     struct container_record record;
     uint32_t version;
+    enum container_reason reason;
     if (!container_read(bytes, size, arena, &record, err))
         return false;
-    MUST(container_peek_version(bytes, size, &version) && version == record.decoder_version,
+    MUST(container_peek(bytes, size, &version, &reason) && version == record.decoder_version &&
+             reason == record.container.reason,
          "version %u, peeked %u", record.decoder_version, version);
     return container_write(out, &record);
 }

@@ -1,0 +1,36 @@
+/* supervise.h - keeps the two workers alive, and decides what their deaths and standstills mean.
+ *
+ * A thread for each worker starts it, waits for its end, and starts the next: the decoding goes on behind the
+ * items that are done, the extraction behind the slots that are filled. Whose fault a death was tells the
+ * note of the fault handler; where there is none (killed, ended, out of memory) every item in hand is
+ * suspect. A suspect is tried once more, alone; when that brings the process down again it is `crashed`. What
+ * makes no progress for the stall timeout is `timed-out` at once. A step of the extraction that crashed or
+ * stood still is not taken again.
+ */
+#ifndef ANCHORAGE_SUPERVISE_H
+#define ANCHORAGE_SUPERVISE_H
+
+#include "pipeline/shared.h"
+
+struct supervision;
+
+struct supervise_options {
+    const char *const *inputs; /* outlive the supervision */
+    const bool *walked; /* see extract_options */
+    size_t input_count;
+    int shared_fd, known_fd;
+    int spool_fd; /* of the extraction; -1: none */
+    double stall_seconds;
+};
+
+/* Starts both workers. NULL with *err set when they cannot be. */
+struct supervision *supervise_start(struct shared *shared, const struct supervise_options *options,
+                                    struct error *err);
+/* Whether a worker cannot be kept going; then *err says why. */
+bool supervise_failed(struct supervision *supervision, struct error *err);
+/* How often a worker died or was killed for standing still. */
+uint64_t supervise_deaths(const struct supervision *supervision);
+/* Ends the workers, whatever they are at, and waits for that. NULL is legal. */
+void supervise_end(struct supervision *supervision);
+
+#endif
