@@ -195,7 +195,7 @@ static bool print_coverage(const struct view_container *view, void *ctx)
         return true;
     struct arena arena = {0};
     struct container_record record = *view->record;
-    bool ok = store_get_coverage(query->txn, &view->hash, &arena, &record, query->err);
+    bool ok = coverage_load(query->txn, &view->hash, &arena, &record, query->err);
     const struct container *container = &record.container;
     struct coverage_sums sums = coverage_sum(container->coverage, container->coverage_count);
     if (ok && query->json) {

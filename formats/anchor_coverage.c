@@ -144,6 +144,14 @@ static size_t settle(struct claim *claims, size_t count)
     return kept;
 }
 
+static void add_place(struct claim *claims, size_t *count, const struct container *out,
+                      const struct buffer_place *place)
+{
+    add_claim(claims, count, out, place->index_offset, 2 * (uint64_t)place->index_count, COVERAGE_INDEX);
+    add_claim(claims, count, out, place->vertex_offset, (uint64_t)place->vertex_count * place->stride,
+              COVERAGE_VERTEX);
+}
+
 static struct claim *buffer_claims(const struct container *out, struct arena *arena, size_t *count)
 {
     size_t room = 0;
@@ -155,13 +163,8 @@ static struct claim *buffer_claims(const struct container *out, struct arena *ar
         const struct resource *resource = &out->resources[i];
         if (resource->status != RESOURCE_PROVEN && resource->status != RESOURCE_ASSIGNED)
             continue;
-        for (uint32_t b = 0; b < resource->buffer_count; b++) {
-            const struct buffer_place *place = &resource->buffers[b];
-            add_claim(claims, count, out, place->index_offset, 2 * (uint64_t)place->index_count,
-                      COVERAGE_INDEX);
-            add_claim(claims, count, out, place->vertex_offset, (uint64_t)place->vertex_count * place->stride,
-                      COVERAGE_VERTEX);
-        }
+        for (uint32_t b = 0; b < resource->buffer_count; b++)
+            add_place(claims, count, out, &resource->buffers[b]);
     }
     *count = settle(claims, claims ? *count : 0);
     return claims;
@@ -211,6 +214,45 @@ bool anchor_coverage(const struct anchor_map *map, struct container *out, struct
             add_run(&c, buffers[i].start, buffers[i].end, buffers[i].kind);
             at = buffers[i].end;
         }
+    }
+    return !c.failed;
+}
+
+/* What a run is when nobody claims it. */
+static enum coverage_kind unclaimed_kind(enum coverage_kind kind)
+{
+    return kind == COVERAGE_VERTEX  ? COVERAGE_VERTEX_LIKE
+           : kind == COVERAGE_INDEX ? COVERAGE_INDEX_LIKE
+                                    : kind;
+}
+
+bool anchor_coverage_replace(struct container *container, const struct buffer_place *places, size_t count,
+                             struct arena *arena)
+{
+    struct cover c = {.arena = arena, .out = container};
+    const struct coverage_run *runs = container->coverage;
+    uint32_t run_count = container->coverage_count, run = 0;
+    struct claim *claims = arena_array(arena, 2 * count, sizeof *claims);
+    size_t claim_count = 0;
+    if (!claims)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        add_place(claims, &claim_count, container, &places[i]);
+    claim_count = settle(claims, claim_count);
+    container->coverage = NULL;
+    container->coverage_count = 0;
+    uint64_t base = container->data_offset, at = run_count ? runs[0].start - base : 0;
+    for (size_t i = 0; i <= claim_count; i++) {
+        uint64_t stop = i < claim_count ? claims[i].start : UINT64_MAX;
+        for (; run < run_count && at < stop; run += runs[run].end - base <= at) {
+            uint64_t end = runs[run].end - base < stop ? runs[run].end - base : stop;
+            add_run(&c, at, end, unclaimed_kind(runs[run].kind));
+            at = end > at ? end : at;
+        }
+        if (i == claim_count)
+            break;
+        add_run(&c, claims[i].start, claims[i].end, claims[i].kind);
+        at = claims[i].end;
     }
     return !c.failed;
 }

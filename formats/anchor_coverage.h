@@ -14,4 +14,10 @@
  * at least. False when memory runs out. */
 bool anchor_coverage(const struct anchor_map *map, struct container *out, struct arena *arena);
 
+/* Lays container->coverage out for these placements in the place of those it was made with; `places[count]`
+ * have offsets from the container's start. What was claimed and is not any more is vertex-like or index-like.
+ * The runs are copied to the arena. Linear in runs, n log n in places. False when memory runs out. */
+bool anchor_coverage_replace(struct container *container, const struct buffer_place *places, size_t count,
+                             struct arena *arena);
+
 #endif

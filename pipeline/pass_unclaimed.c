@@ -1,8 +1,8 @@
 /* pass_unclaimed.c - stretches of a data section that look like vertices or indices and belong to nobody,
  * with the declined resources that they would fit: the next hypothesis to test.
  *
- * The coverage map is the decoder's, and knows the stretches to within a block of ANCHOR_BLOCK bytes; what
- * has been claimed since is taken out. A fit says that sizes agree, nothing more.
+ * The stored coverage map is the decoder's, and knows the stretches to within a block of ANCHOR_BLOCK bytes;
+ * it is laid out again for what is claimed by now. A fit says that sizes agree, nothing more.
  */
 #include "pipeline/passes.h"
 
@@ -10,11 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/anchor_scan.h"
+#include "formats/anchor_coverage.h"
 
 /* A stretch begins and ends up to so much off, and a block at its edge may look otherwise. */
-#define SLACK    ((uint64_t)3 * ANCHOR_BLOCK)
-#define FITS_MAX 32u /* resources listed with one stretch */
+#define SLACK ((uint64_t)3 * ANCHOR_BLOCK)
+#define STRETCH_LEAST                                                                                        \
+    ((uint64_t)4 * ANCHOR_BLOCK) /* shorter ones are no stretches (formats/anchor_coverage.h) */
+#define FITS_MAX 32u             /* resources listed with one stretch */
 
 static bool unclaimed_units(struct passes *passes, size_t *count, struct error *err)
 {
@@ -33,17 +35,24 @@ struct stretches {
     struct stretch *list;
 };
 
-/* Whether a block that is claimed now touches the run. */
-static bool is_claimed(const struct passes *passes, const struct pass_container *container,
-                       const struct coverage_run *run)
+/* Lays the coverage map out for what is claimed now, if passes changed that. */
+static bool claim_again(const struct passes *passes, const struct pass_container *container,
+                        struct container *covered, struct arena *arena)
 {
+    struct buffer places = {0};
+    bool changed = false;
     for (uint32_t i = container->first; i < container->first + container->count; i++) {
         const struct pass_resource *r = &passes->resources[i];
-        if (r->record && pass_is_located(r) && r->now.chosen != RESOLVED_NONE && r->now.change_count &&
-            pass_block_start(r, r->now.chosen) < run->end && pass_block_end(r, r->now.chosen) > run->start)
-            return true;
+        changed |= r->now.change_count != 0;
+        if (r->record && pass_is_located(r) && r->now.chosen != RESOLVED_NONE)
+            buffer_append(&places, r->record->resource.candidates[r->now.chosen].buffers,
+                          r->record->resource.marker_count * sizeof(struct buffer_place));
     }
-    return false;
+    bool ok = !places.failed &&
+              (!changed || anchor_coverage_replace(covered, (const struct buffer_place *)places.data,
+                                                   places.size / sizeof(struct buffer_place), arena));
+    buffer_free(&places);
+    return ok;
 }
 
 /* Bytes of all indices, or of all vertices, of a resource. */
@@ -77,19 +86,23 @@ static bool unclaimed_run(const struct passes *passes, size_t unit, int thread, 
 {
     const struct pass_container *container = &passes->containers[unit];
     struct pass_thread *own = &passes->threads[thread];
-    struct container_record record = {0};
+    struct container_record record = {
+        .container = {.data_offset = container->data_offset, .data_size = container->data_size}};
     struct arena scratch = {0};
     if (container->format != FORMAT_XPR2)
         return true;
     struct stretches *out = arena_alloc(&own->arena, sizeof *out);
     bool ok = store_get_coverage(own->txn, &container->hash, &scratch, &record, err);
+    if (ok && !claim_again(passes, container, &record.container, &scratch))
+        ok = passes_out_of_memory(err);
     uint32_t count = record.container.coverage_count;
     if (ok && (!out || !(out->list = arena_array(&own->arena, count, sizeof *out->list))))
         ok = passes_out_of_memory(err);
     for (uint32_t i = 0; ok && i < count; i++) {
         const struct coverage_run *run = &record.container.coverage[i];
-        bool open = run->kind == COVERAGE_VERTEX_LIKE || run->kind == COVERAGE_INDEX_LIKE;
-        if (!open || is_claimed(passes, container, run))
+        if (run->kind != COVERAGE_VERTEX_LIKE && run->kind != COVERAGE_INDEX_LIKE)
+            continue;
+        if (run->end - run->start < STRETCH_LEAST) /* what a claim has left of a longer one */
             continue;
         struct stretch *stretch = &out->list[out->count++];
         stretch->run = *run;
@@ -120,7 +133,7 @@ static bool unclaimed_commit(struct passes *passes, size_t unit, void *result, s
 }
 
 const struct stage pass_unclaimed = {.name = "unclaimed",
-                                     .version = 1,
+                                     .version = 2,
                                      .units = unclaimed_units,
                                      .run = unclaimed_run,
                                      .commit = unclaimed_commit};

@@ -348,7 +348,7 @@ static bool show_coverage(struct call *call)
     if (view.format != FORMAT_XPR2 || !view.record)
         return refuse(call, 404, "'%.200s' is no XPR2 container; only those have a coverage map", call->rest);
     struct container_record record = *view.record;
-    return store_get_coverage(call->view.txn, &view.hash, &call->arena, &record, &call->err) &&
+    return coverage_load(call->view.txn, &view.hash, &call->arena, &record, &call->err) &&
            answer_json(call, 200, json_of_coverage(&view, &record.container));
 }
 

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "formats/anchor_coverage.h"
 #include "reports/text.h"
 
 /* How a kind is shown: a letter where there is no colour, a background where there is. */
@@ -19,6 +20,57 @@ static const struct {
     [COVERAGE_VERTEX_LIKE] = {'V', 101, "unclaimed, like vertices"},
     [COVERAGE_INDEX_LIKE] = {'I', 43, "unclaimed, like indices"},
 };
+
+/* ---- the placements of now ---- */
+
+struct claims {
+    struct store_txn *txn;
+    struct arena arena;
+    struct buffer places; /* struct buffer_place of what is located now */
+    bool changed;         /* not all of them as the decoder had it */
+    struct error *err;
+};
+
+static bool is_located(const struct resource *resource)
+{
+    return resource->status == RESOURCE_PROVEN || resource->status == RESOURCE_ASSIGNED;
+}
+
+static bool collect_places(const struct resource_key *key, const struct resource_record *record, void *ctx)
+{
+    struct claims *claims = ctx;
+    struct resource_record now = *record;
+    struct resolved_record outcome;
+    arena_reset(&claims->arena);
+    if (!store_apply_resolved(claims->txn, &key->container, &claims->arena, &now, &outcome, claims->err))
+        return false;
+    bool was = is_located(&record->resource), is = is_located(&now.resource);
+    claims->changed |= was != is || (is && now.resource.chosen != record->resource.chosen);
+    if (is)
+        buffer_append(&claims->places, now.resource.buffers,
+                      now.resource.buffer_count * sizeof *now.resource.buffers);
+    return !claims->places.failed ||
+           error_set(claims->err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory while reading the store");
+}
+
+bool coverage_load(struct store_txn *txn, const struct hash *container, struct arena *arena,
+                   struct container_record *record, struct error *err)
+{
+    struct claims claims = {.txn = txn, .err = err};
+    bool ok = store_get_coverage(txn, container, arena, record, err);
+    if (!ok || !record->container.coverage_count)
+        return ok;
+    ok = store_each_resource_of(txn, container, collect_places, &claims, err) && err->code == ERROR_NONE;
+    if (ok && claims.changed &&
+        !anchor_coverage_replace(&record->container, (const struct buffer_place *)claims.places.data,
+                                 claims.places.size / sizeof(struct buffer_place), arena))
+        ok = error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory while reading the store");
+    arena_free(&claims.arena);
+    buffer_free(&claims.places);
+    return ok;
+}
+
+/* ---- what it adds up to ---- */
 
 struct coverage_sums coverage_sum(const struct coverage_run *runs, uint32_t count)
 {

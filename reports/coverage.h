@@ -8,6 +8,11 @@
 
 #include "reports/view.h"
 
+/* Adds the coverage map to a container's record, which was read before, with the placements as the passes
+ * left them: in the store it is the decoder's. Nothing without one. False with *err set. */
+bool coverage_load(struct store_txn *txn, const struct hash *container, struct arena *arena,
+                   struct container_record *record, struct error *err);
+
 struct coverage_sums {
     uint64_t bytes[COVERAGE_KIND_COUNT], total;
 };

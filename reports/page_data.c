@@ -1,6 +1,7 @@
 /* page_data.c - see page_data.h */
 #include "reports/page_data.h"
 
+#include "reports/coverage.h"
 #include "reports/finding.h"
 #include "reports/json_text.h"
 
@@ -93,7 +94,7 @@ static bool put_coverage(struct walk *walk, const struct view_container *view)
     }
     record = *view->record;
     arena_reset(&walk->arena);
-    if (!store_get_coverage(walk->txn, &view->hash, &walk->arena, &record, walk->err))
+    if (!coverage_load(walk->txn, &view->hash, &walk->arena, &record, walk->err))
         return false;
     json_text_count(out, record.container.data_offset);
     json_text_open(out, '[');

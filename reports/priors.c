@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "reports/coverage.h"
+
 /* The block of a sure resource. */
 struct placed {
     uint64_t start, end;
@@ -200,7 +202,7 @@ static bool walk_container(const struct view_container *view, void *ctx)
     struct container_record record = *view->record;
     struct priors priors = {.container = view->path};
     arena_reset(&walk->arena);
-    if (!store_get_coverage(walk->txn, &view->hash, &walk->arena, &record, walk->err))
+    if (!coverage_load(walk->txn, &view->hash, &walk->arena, &record, walk->err))
         return false;
     count_blocks(walk, &record.container, blocks, count, &priors);
     if (walk->gaps.failed || walk->all_gaps.failed)

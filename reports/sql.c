@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "reports/aside.h"
+#include "reports/coverage.h"
 #include "reports/finding.h"
 #include "reports/view.h"
 
@@ -415,7 +416,7 @@ static bool put_container(const struct view_container *view, void *ctx)
         return true;
     struct arena arena = {0};
     struct container_record record = *view->record;
-    bool ok = store_get_coverage(sql->txn, &view->hash, &arena, &record, sql->err) &&
+    bool ok = coverage_load(sql->txn, &view->hash, &arena, &record, sql->err) &&
               put_contents(sql, &record.container) &&
               view_resources_of(sql->txn, view, &everything, put_resource, sql, sql->err);
     arena_free(&arena);

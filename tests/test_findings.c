@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "pipeline/captures.h"
+#include "reports/coverage.h"
 #include "reports/finding.h"
 #include "reports/priors.h"
 #include "tests/support/resolve_build.h"
@@ -198,6 +199,53 @@ static void unclaimed_stretches_are_listed_with_what_fits(void **state)
     assert_int_equal(finding.sides[0].key.index, 0);
     assert_true(build_finding(store, FINDING_UNCLAIMED, "0x2328", &finding, &arena));
     assert_int_equal(finding.side_count, 0);
+    arena_free(&arena);
+    store_close(store);
+}
+
+static bool has_run(const struct container *container, uint64_t start, uint64_t end, enum coverage_kind kind)
+{
+    for (uint32_t i = 0; i < container->coverage_count; i++)
+        if (container->coverage[i].start == start && container->coverage[i].end == end)
+            return container->coverage[i].kind == kind;
+    return false;
+}
+
+/* Decided here for the block at 8192; proven elsewhere to be that at 16384, which was taken for indices, a
+ * texture, and vertices. */
+static void coverage_is_of_what_the_passes_claim(void **state)
+{
+    const struct build_container here = {
+        .path = "here.xpr",
+        .coverage = {{4096, 8192, COVERAGE_OTHER},
+                     {8192, 8192 + 360, COVERAGE_INDEX},
+                     {8192 + 360, 8192 + BUILD_BLOCK, COVERAGE_VERTEX},
+                     {8192 + BUILD_BLOCK, 20000, COVERAGE_VERTEX_LIKE}},
+        .coverage_count = 4,
+        .resources = {{"hull", RESOURCE_ASSIGNED, .margin = 2, .candidates = {{1, 8192}, {2, 16384}}}}};
+    const struct build_container there = {
+        .path = "there.xpr", .resources = {{"hull", RESOURCE_PROVEN, .candidates = {{2, 4096}}}}};
+    struct error err = {0};
+    struct arena arena = {0};
+    struct container_record record;
+    struct hash hash = build_hash(&here);
+    bool found;
+    (void)state;
+    struct store *store = fixture_open(STORE_CREATE);
+    build_put(store, &here);
+    build_put(store, &there);
+    assert_int_equal(build_resolve(store, 1).findings[FINDING_UNCLAIMED], 3);
+    struct store_txn *txn = store_begin_read(store, &err);
+    assert_true(store_get_container(txn, &hash, &arena, &record, &found, &err));
+    assert_true(found && coverage_load(txn, &hash, &arena, &record, &err));
+    const struct container *c = &record.container;
+    assert_true(has_run(c, 8192, 8192 + 360, COVERAGE_INDEX_LIKE));
+    assert_true(has_run(c, 8192 + 360, 16384, COVERAGE_VERTEX_LIKE)); /* with what lay behind it */
+    assert_true(has_run(c, 16384, 16384 + 360, COVERAGE_INDEX));
+    assert_true(has_run(c, 16384 + 360, 16384 + BUILD_BLOCK, COVERAGE_VERTEX));
+    assert_true(has_run(c, 16384 + BUILD_BLOCK, 20000, COVERAGE_VERTEX_LIKE));
+    assert_int_equal(c->coverage_count, 6);
+    store_end_read(txn);
     arena_free(&arena);
     store_close(store);
 }
@@ -433,6 +481,7 @@ int main(void)
         FINDINGS_TEST(textures_are_looked_for),
         FINDINGS_TEST(libraries_are_looked_for),
         FINDINGS_TEST(unclaimed_stretches_are_listed_with_what_fits),
+        FINDINGS_TEST(coverage_is_of_what_the_passes_claim),
         FINDINGS_TEST(the_census_counts_and_compares),
         FINDINGS_TEST(priors_are_measured),
         cmocka_unit_test(records_are_read_exactly),
