@@ -276,8 +276,10 @@ static enum outcome archive_item(struct extractor *extractor, struct extracted *
         return OUTCOME_ITEM;
     if (whole.reason || !hash_level(level, &item->hash, &whole)) {
         fail_item(item, &whole);
-        if (level->readable)
-            item->status = CONTAINER_DAMAGED;
+        item->status = level->readable ? CONTAINER_DAMAGED : CONTAINER_SKIPPED;
+        free(item->census);
+        item->census = NULL;
+        item->census_count = 0;
     }
     return OUTCOME_ITEM;
 }

@@ -9,9 +9,6 @@
 #include "pipeline/address.h"
 #include "pipeline/xdvdfs.h"
 
-/* An end record of a zip, and the longest comment that may follow it. */
-#define ZIP_TAIL (22 + 65535)
-
 static bool fail_address(struct error *err, enum error_code code, const char *address, const char *why)
 {
     return error_set(err, code, ERROR_NO_OFFSET, "%s: %s", address, why);
@@ -64,7 +61,7 @@ static bool recognise(bool again, struct extracted *item)
 static bool has_directory(struct feed *feed)
 {
     static const char end_of_directory[] = {'P', 'K', 5, 6};
-    uint64_t size = feed_size(feed), most = ZIP_TAIL;
+    uint64_t size = feed_size(feed), most = ZIP_END_MOST;
     size_t tail = (size_t)(size < most ? size : most);
     uint8_t *bytes = malloc(tail + 1);
     ssize_t n = bytes ? feed_peek(feed, size - tail, bytes, tail) : -1;

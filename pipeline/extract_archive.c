@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/reader.h"
 #include "pipeline/address.h"
 #include "pipeline/gunzip.h"
 #include "pipeline/ipfb.h"
@@ -495,6 +496,28 @@ static enum unpack_result describe(struct archive_unpacker *u, struct member *me
     return UNPACK_FAILED;
 }
 
+/* libarchive passes over directory entries of a zip that lead to one place. How many there ought to be is in
+ * the record at its end (APPNOTE.TXT 4.3.16, at 10): 16 bits, of which all set means that it is elsewhere. */
+static void check_count(struct archive_unpacker *u)
+{
+    enum { RECORD = 22, COUNT = 10 };
+    struct feed *feed = u->u.feed;
+    size_t size = feed_size(feed) < ZIP_END_MOST ? (size_t)feed_size(feed) : ZIP_END_MOST;
+    uint8_t *tail = malloc(size + 1);
+    ssize_t n = tail ? feed_peek(feed, feed_size(feed) - size, tail, size) : -1;
+    for (size_t i = (size_t)(n < RECORD ? 0 : n - RECORD + 1); i-- > 0;) {
+        if (memcmp(tail + i, "PK\5\6", 4) != 0)
+            continue;
+        uint16_t count = load_u16le(tail + i + COUNT);
+        if (count != UINT16_MAX && count != (uint16_t)u->headers)
+            failure_set(&u->u.failure, CONTAINER_BAD_DIRECTORY,
+                        "a directory of %u entries, of which %llu are there", count,
+                        (unsigned long long)u->headers);
+        break;
+    }
+    free(tail);
+}
+
 /* The archive's last header has been read. Its compression is read on to the checksums at its end. */
 static enum unpack_result finish(struct archive_unpacker *u)
 {
@@ -505,6 +528,8 @@ static enum unpack_result finish(struct archive_unpacker *u)
         n = decompress(u, &block);
     if (n < 0)
         failure_take(&u->u.failure, &u->stream_failure);
+    if (u->kind == SIGNATURE_ZIP && !is_compressed(u))
+        check_count(u);
     return UNPACK_END;
 }
 
@@ -516,6 +541,14 @@ static enum unpack_result fail_archive(struct archive_unpacker *u)
         failure_set(&u->u.failure, CONTAINER_ENCRYPTED, "its directory is encrypted");
     take_failure(u, u->archive, CONTAINER_BAD_DIRECTORY, &u->u.failure);
     return UNPACK_END;
+}
+
+/* Whether an ISO 9660 reader has passed something by, because it lies in front of what was read: it only
+ * warns. */
+static bool is_passed_over(struct archive_unpacker *u, int result)
+{
+    const char *message = result == ARCHIVE_WARN ? archive_error_string(u->archive) : NULL;
+    return message && strstr(message, "out-of-order");
 }
 
 /* The next header of a file with bytes of its own. */
@@ -530,6 +563,10 @@ static enum unpack_result next_entry(struct archive_unpacker *u, struct member *
             idle = 0;
             if (!unpack_count(&u->u))
                 break;
+            if (is_passed_over(u, result)) {
+                take_failure(u, u->archive, CONTAINER_BAD_DIRECTORY, &u->u.failure);
+                continue;
+            }
             if (is_content(u, &content) == UNPACK_FAULT)
                 return UNPACK_FAULT;
             if (content)

@@ -16,6 +16,9 @@
  * start of its image at 0x10000). */
 #define SIGNATURE_HEAD ((size_t)66 << 10)
 
+/* A zip's end record, and the longest comment that may follow it. */
+#define ZIP_END_MOST ((size_t)22 + 65535)
+
 enum signature_kind {
     SIGNATURE_NONE,
     /* archives that are read with seeking or as a whole */

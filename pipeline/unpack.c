@@ -302,7 +302,8 @@ struct spilling {
 static enum unpack_result no_room(const struct unpacker *u, struct member *member)
 {
     failure_set_by_place(&member->failure, CONTAINER_OVER_LIMIT,
-                         "archives in archives would take more than %llu bytes on disk at a time; --spool",
+                         "archives in archives of more than %llu bytes at a time; --spool is %llu",
+                         (unsigned long long)u->limits.spool_bytes,
                          (unsigned long long)u->limits.spool_bytes);
     return UNPACK_FAILED;
 }

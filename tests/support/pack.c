@@ -29,7 +29,10 @@ static void put_member(struct archive *archive, const struct pack_member *member
     struct archive_entry *entry = archive_entry_new();
     archive_entry_copy_pathname(entry, member->name);
     archive_entry_set_mtime(entry, 1000000000, 0);
-    archive_entry_set_filetype(entry, member->directory ? AE_IFDIR : member->symlink ? AE_IFLNK : AE_IFREG);
+    archive_entry_set_filetype(entry, member->type        ? member->type
+                                      : member->directory ? AE_IFDIR
+                                      : member->symlink   ? AE_IFLNK
+                                                          : AE_IFREG);
     archive_entry_set_perm(entry, 0644);
     archive_entry_set_size(entry, (la_int64_t)member->size);
     if (member->symlink)

@@ -10,6 +10,7 @@ struct pack_member {
     size_t size;
     const char *hardlink, *symlink; /* in place of bytes */
     bool directory;
+    unsigned type; /* AE_IFCHR and the like in place of a regular file's; 0: none of them */
 };
 
 /* Appends an archive of `format` ("zip", "pax", ...; libarchive's names) to `out`, through `filter` when that
