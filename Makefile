@@ -119,15 +119,16 @@ ifdef MISSING_PACKAGES
 endif
 
 # ---- the dashboard -----------------------------------------------------------------------------------------
-# reports/dashboard/ is bundled by esbuild into one page, which is embedded in the program. All configurations share it.
+# reports/dashboard/ is bundled by esbuild into one page, and the server's page of a resource with its script and style, which
+# are embedded in the program. All configurations share them.
 
 DASHBOARD := build/web/dashboard.html
 $(DASHBOARD): $(wildcard reports/dashboard/*) package.json package-lock.json
-	$(say) WEB $@
-	$(Q)reports/dashboard/bundle.sh $@
+	$(say) WEB $(@D)
+	$(Q)reports/dashboard/bundle.sh $(@D)
 
 $(BUILD)/reports/dashboard.o: $(DASHBOARD)
-$(BUILD)/reports/dashboard.o: CPPFLAGS += -DDASHBOARD_HTML='"$(DASHBOARD)"'
+$(BUILD)/reports/dashboard.o: CPPFLAGS += -DWEB='"$(dir $(DASHBOARD))"'
 
 # Bundles it again, when the packages could not be had before.
 .PHONY: dashboard
@@ -217,6 +218,7 @@ bench: $(PROGRAM)
 	$(PROGRAM) bench scan
 	$(PROGRAM) bench decode
 	$(PROGRAM) bench store
+	$(PROGRAM) bench serve
 
 # ---- housekeeping ------------------------------------------------------------------------------------------
 

@@ -27,6 +27,10 @@ int bench_store(const struct bench_options *options);
  * and on the worst data. Of the options `json` and `runs` count. */
 int bench_scan(const struct bench_options *options);
 
+/* What a server takes for searches, resources and geometry of 100 000 resources. Of the options `json` and
+ * `directory` count. */
+int bench_serve(const struct bench_options *options);
+
 /* Seconds of the monotonic clock. */
 double bench_now(void);
 /* The median of values[0..count), which it sorts; count > 0. */

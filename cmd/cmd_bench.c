@@ -7,12 +7,23 @@
 
 enum { OPT_JSON, OPT_RUNS, OPT_MB, OPT_FILES, OPT_THREADS, OPT_DIRECTORY };
 
+static const struct {
+    const char *name;
+    int (*run)(const struct bench_options *options);
+} benches[] = {
+    {"scan", bench_scan},
+    {"decode", bench_decode},
+    {"store", bench_store},
+    {"serve", bench_serve},
+};
+#define BENCHES "scan, decode, store, serve"
+
 static const struct command command = {
     .name = "bench",
-    .usage = "scan|decode|store [--json]",
+    .usage = "scan|decode|store|serve [--json]",
     .purpose = "Measures beside the machine's own limit, in the same run: `scan` the anchor scan and all of\n"
                "location, `decode` a whole run over an uncompressed corpus and over many small files, "
-               "`store` the codecs.",
+               "`store` the codecs, `serve` answers over 100 000 resources.",
     .options =
         (const struct option_info[]){
             [OPT_JSON] = {"json", 0, NULL, "one JSON object"},
@@ -59,16 +70,11 @@ int cmd_bench(int argc, char **argv)
         }
     }
     if (argc - optind != 1)
-        return usage_error(&command, "name one bench: scan, decode or store");
-    int status;
-    if (strcmp(argv[optind], "decode") == 0)
-        status = bench_decode(&options);
-    else if (strcmp(argv[optind], "scan") == 0)
-        status = bench_scan(&options);
-    else if (strcmp(argv[optind], "store") == 0)
-        status = bench_store(&options);
-    else
-        return usage_error(&command, "there is no bench '%s'; scan, decode and store are there",
-                           argv[optind]);
-    return flush_output() ? status : EXIT_FAILED;
+        return usage_error(&command, "name one bench: %s", BENCHES);
+    for (size_t i = 0; i < sizeof benches / sizeof *benches; i++)
+        if (strcmp(argv[optind], benches[i].name) == 0) {
+            int status = benches[i].run(&options);
+            return flush_output() ? status : EXIT_FAILED;
+        }
+    return usage_error(&command, "there is no bench '%s'; there are %s", argv[optind], BENCHES);
 }

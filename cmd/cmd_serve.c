@@ -35,7 +35,7 @@ static int serve(const char *store_path, const char *listen, const char *host)
     sigaddset(&ends, SIGINT);
     sigaddset(&ends, SIGTERM);
     pthread_sigmask(SIG_BLOCK, &ends, NULL);
-    struct api *api = api_open(store_path, host, &err);
+    struct api *api = api_open(&(struct api_options){store_path, ANCHORAGE_VERSION, host}, &err);
     struct server *server = api ? serve_start(api, listen, &err) : NULL;
     if (!server) {
         api_close(api);

@@ -15,9 +15,15 @@
 
 struct api;
 
-/* Serves the store at `path`. `host`: a name, beside digits and "localhost", under which clients may call the
- * server; NULL: none (http.h says why). NULL with *err set when the store cannot be opened. */
-struct api *api_open(const char *path, const char *host, struct error *err);
+struct api_options {
+    const char *store_path;
+    const char *program; /* the program's version */
+    const char
+        *host; /* a name, beside digits and "localhost", under which clients may call (http.h); NULL: none */
+};
+
+/* NULL with *err set when the store cannot be opened. */
+struct api *api_open(const struct api_options *options, struct error *err);
 void api_close(struct api *api); /* NULL is legal; no answer may be in the making */
 
 struct api_request {
@@ -31,6 +37,7 @@ struct api_response {
     unsigned status;
     const char *type;       /* of the body, for Content-Type; NULL without one */
     char tag[HASH_HEX + 2]; /* entity tag with its quotes; empty: none */
+    bool self_contained;    /* an HTML page with script and style inside, which its policy must allow */
     const void *body;
     size_t size;
     void *owned;        /* what api_response_free frees: the body, or NULL */

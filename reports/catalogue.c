@@ -1,11 +1,13 @@
 /* catalogue.c - see catalogue.h */
 #include "reports/catalogue.h"
 
-#include <fnmatch.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "reports/glob.h"
+#include "reports/page_data.h"
 
 #define WORDS_MOST  8
 #define ORDERS_MOST 24 /* kept; every key alone, both ways */
@@ -39,9 +41,10 @@ struct catalogue {
     struct container_row *containers;
     struct resource_row *resources;
     size_t container_count, container_room, resource_count, resource_room;
-    pthread_mutex_t mutex; /* guards the orders, which are made later than the rest */
+    pthread_mutex_t mutex; /* guards the orders and the page, which are made later than the rest */
     struct order orders[ORDERS_MOST];
     unsigned order_count;
+    struct page_data page;
 };
 
 static struct catalogue *mutable(const struct catalogue *catalogue)
@@ -67,6 +70,7 @@ void catalogue_release(const struct catalogue *catalogue)
         return;
     for (unsigned i = 0; i < own->order_count; i++)
         free(own->orders[i].rows);
+    page_data_free(&own->page);
     pthread_mutex_destroy(&own->mutex);
     arena_free(&own->strings);
     free(own->containers);
@@ -338,7 +342,7 @@ bool catalogue_resources(const struct catalogue *catalogue, const struct view_fi
     if (!words_split(text, arena, &words, err))
         return false;
     for (size_t i = 0; i < catalogue->container_count; i++)
-        within[i] = !filter->container || fnmatch(filter->container, catalogue->containers[i].path, 0) == 0;
+        within[i] = !filter->container || glob_matches(filter->container, catalogue->containers[i].path);
     for (size_t i = 0; i < rows; i++) {
         const struct resource_row *row = &catalogue->resources[order ? order[i] : i];
         if (!within[row->container] || !has_words(row->text, &words))
@@ -358,7 +362,7 @@ static bool container_passes(const struct container_row *row, const struct catal
     return (!filter->statuses || filter->statuses >> row->status & 1) &&
            (!filter->reasons || filter->reasons >> row->reason & 1) &&
            (!filter->formats || filter->formats >> row->format & 1) &&
-           (!filter->glob || fnmatch(filter->glob, row->path, 0) == 0);
+           (!filter->glob || glob_matches(filter->glob, row->path));
 }
 
 bool catalogue_containers(const struct catalogue *catalogue, const struct catalogue_containers *filter,
@@ -381,4 +385,17 @@ bool catalogue_containers(const struct catalogue *catalogue, const struct catalo
     *count = counter.shown;
     *total = counter.total;
     return true;
+}
+
+const struct buffer *catalogue_page(const struct catalogue *catalogue, struct store *store,
+                                    struct store_txn *txn, const char *program, const char *title,
+                                    struct error *err)
+{
+    struct catalogue *own = mutable(catalogue);
+    pthread_mutex_lock(&own->mutex);
+    bool made = own->page.page.data || page_data_make(store, txn, program, title, false, &own->page, err);
+    if (!made)
+        page_data_free(&own->page);
+    pthread_mutex_unlock(&own->mutex);
+    return made ? &own->page.page : NULL;
 }

@@ -43,4 +43,10 @@ bool catalogue_containers(const struct catalogue *catalogue, const struct catalo
                           const char *words, struct catalogue_window window, struct arena *arena,
                           const char ***paths, size_t *count, uint64_t *total, struct error *err);
 
+/* What the dashboard shows of the commit (page_data_make, without details), made when it is first asked for,
+ * and kept; `txn` sees that commit of `store`. NULL with *err set when it cannot be made. */
+const struct buffer *catalogue_page(const struct catalogue *catalogue, struct store *store,
+                                    struct store_txn *txn, const char *program, const char *title,
+                                    struct error *err);
+
 #endif

@@ -1,8 +1,9 @@
-/* dashboard.h - the bundled dashboard (reports/dashboard/) that is embedded in the program.
+/* dashboard.h - the pages that are embedded in the program: the bundled sources of reports/dashboard/.
  *
- * `make` bundles the sources into one HTML page with scripts and styles inside it. Where its data belongs the
- * page has a mark; what stands before and behind it is given here. A page without data in it asks the server
- * it came from (reports/dashboard/source.js). Constant; any thread.
+ * `make` bundles the dashboard into one HTML page with scripts and styles inside it. Where its data belongs
+ * the page has a mark; what stands before and behind it is given here. A page without data in it asks the
+ * server it came from (reports/dashboard/source.js). The server's page of a resource is three files.
+ * Constant; any thread.
  */
 #ifndef ANCHORAGE_DASHBOARD_H
 #define ANCHORAGE_DASHBOARD_H
@@ -16,5 +17,10 @@ struct dashboard {
 };
 
 struct dashboard dashboard_page(void);
+
+enum dashboard_file { DASHBOARD_RESOURCE_HTML, DASHBOARD_RESOURCE_JS, DASHBOARD_RESOURCE_CSS };
+/* The bytes of a file, of which there may be none where packages could not be had; their count goes to *size.
+ */
+const char *dashboard_file(enum dashboard_file file, size_t *size);
 
 #endif

@@ -136,6 +136,7 @@ bool served_begin(struct served *served, bool listed, struct served_view *view, 
     if (ok) {
         view->store = served->current;
         view->store->views++;
+        view->db = view->store->store;
         view->txn = store_begin_read(view->store->store, err);
         ok = view->txn && (!listed || list(served, view, err));
     }

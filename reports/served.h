@@ -16,6 +16,7 @@ struct served *served_open(const char *path, struct error *err);
 void served_close(struct served *served);
 
 struct served_view {
+    struct store *db;
     struct store_txn *txn;
     const struct catalogue *catalogue; /* of the commit that txn sees; NULL when none was wanted */
     struct served_store *store;

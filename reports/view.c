@@ -1,9 +1,10 @@
 /* view.c - see view.h */
 #include "reports/view.h"
 
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "reports/glob.h"
 
 static bool out_of_memory(struct error *err)
 {
@@ -215,7 +216,7 @@ bool view_passes(const struct view_filter *filter, const struct resource *resour
            resource->triangles >= filter->min_triangles &&
            (!filter->max_triangles || resource->triangles <= filter->max_triangles) &&
            (!filter->boxed || is_inside(filter, &resource->bounds)) &&
-           (!filter->name || fnmatch(filter->name, name, 0) == 0);
+           (!filter->name || glob_matches(filter->name, name));
 }
 
 static bool describe(const struct view_container *container, const struct resource_record *record,
@@ -261,7 +262,7 @@ static bool walk_container(const struct view_container *container, void *ctx)
 {
     struct resource_walk *walk = ctx;
     if (!container->record || !container->record->container.resource_count ||
-        (walk->filter->container && fnmatch(walk->filter->container, container->path, 0) != 0))
+        (walk->filter->container && !glob_matches(walk->filter->container, container->path)))
         return true;
     walk->container = container;
     return store_each_resource_of(walk->txn, &container->hash, walk_resource, walk, walk->err) &&

@@ -115,7 +115,7 @@ static void tags_match_as_in_the_standard(void **state)
 static struct api *open_api(void)
 {
     struct error err = {0};
-    struct api *api = api_open(fixture_path, NULL, &err);
+    struct api *api = api_open(&(struct api_options){fixture_path, "test", NULL}, &err);
     if (!api)
         fail_msg("%s", err.msg);
     return api;
@@ -205,6 +205,41 @@ static void an_address_with_escapes_arrives_whole(void **state)
     assert_int_equal(status_of(api, "/api/resource/a%2521.zip!b%2523.xpr%231"), 404);
     /* Decoded twice this would be found. */
     assert_int_equal(status_of(api, "/api/resource/a%252521.zip!b%2523.xpr%230"), 404);
+    api_close(api);
+}
+
+static void pages_have_their_types(void **state)
+{
+    static const struct {
+        const char *target, *type;
+        bool self_contained;
+    } cases[] = {
+        {"/", "text/html", true},
+        {"/index.html", "text/html", true},
+        {"/sheet.html", "text/html", true},
+        {"/resource/anything%20at%20all", "text/html", false}, /* its script looks it up */
+        {"/api/page", "application/json", false},
+        {"/api/detail/a.zip!CAL.BGF%230", "application/json", false},
+        {"/report.json", "application/json", false},
+        {"/metrics", "text/plain", false},
+        {"/assets/resource.js", "text/javascript", false},
+        {"/assets/resource.css", "text/css", false},
+    };
+    (void)state;
+    fill(fixture_sample, FIXTURE_SAMPLES);
+    struct api *api = open_api();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct api_request request = {.method = "GET", .target = cases[i].target, .host = "localhost"};
+        struct api_response response;
+        api_answer(api, &request, &response);
+        if (response.status != 200 || strncmp(response.type, cases[i].type, strlen(cases[i].type)) != 0 ||
+            response.self_contained != cases[i].self_contained)
+            fail_msg("%s: %u, %s", cases[i].target, response.status, response.fault.msg);
+        api_response_free(&response);
+    }
+    assert_int_equal(status_of(api, "/assets/../api"), 404);
+    assert_int_equal(status_of(api, "/thumbs/00000000000000000000000000000000.png"), 404);
+    assert_int_equal(status_of(api, "/api/detail/nobody"), 404);
     api_close(api);
 }
 
@@ -574,6 +609,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(lists_are_filtered_sorted_and_paged, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(an_address_with_escapes_arrives_whole, fixture_setup,
                                         fixture_teardown),
+        cmocka_unit_test_setup_teardown(pages_have_their_types, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(bad_requests_are_told_apart, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(methods_hosts_and_bodies, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(a_tag_is_of_the_content, fixture_setup, fixture_teardown),

@@ -1,21 +1,21 @@
 #!/bin/sh
-# Makes the dashboard's page, or a plain one that says how to get it where npm packages cannot be had.
-#   reports/dashboard/bundle.sh OUTPUT        from the project's root
+# Makes the dashboard's page and the server's page of a resource, or plain ones that say how to get them where npm
+# packages cannot be had.
+#   reports/dashboard/bundle.sh DIR        from the project's root; dashboard.html is written last
 # A registry that does not answer must not break the build: the program is whole without its dashboard.
 set -eu
-output=$1
+output=$1/dashboard.html
 here=$(dirname "$0")
-mkdir -p "$(dirname "$output")"
+mkdir -p "$1"
 
-if "$here/packages.sh" && node "$here/build.mjs" "$output.part"; then
-    mv "$output.part" "$output"
+if "$here/packages.sh" && node "$here/build.mjs" "$1"; then
     exit 0
 fi
 
 cat >&2 <<'WARNING'
 
   ************************************************************************************************************
-  warning: the dashboard could not be bundled (npm packages esbuild and uplot, from package-lock.json).
+  warning: the dashboard could not be bundled (npm packages esbuild, three and uplot, from package-lock.json).
   `anchorage report` will write a plain page in its place; report.json, metrics.prom and thumbnails are whole.
   `make dashboard` tries again.
   ************************************************************************************************************
@@ -37,4 +37,7 @@ and the cast sheets, <a href="sheet.html">sheet.html</a>.</p>
 </body>
 </html>
 PAGE
+cp "$output.part" "$1/resource.html"
+: >"$1/resource.js"
+: >"$1/resource.css"
 mv "$output.part" "$output"

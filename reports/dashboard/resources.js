@@ -5,7 +5,7 @@ import { downloads } from "./download.js";
 import { STATUSES, tally } from "./model.js";
 import { badge, chips, containerLink, drawing, facts, heading, panel, resourceDrawing, resourceLink, search, select } from "./parts.js";
 import { link, update } from "./route.js";
-import { loadDetail } from "./source.js";
+import { live, loadDetail } from "./source.js";
 import { Table } from "./table.js";
 
 const COLUMNS = [
@@ -195,7 +195,7 @@ export function resourcePage(data, resource) {
                 h("h2.drawer-title", null, h("span.name", null, resource.name)),
                 h("p", null, badge(resource.status), resource.reason && h("span.muted", null, ` ${resource.reason}`), resource.was && h("span.muted", null, ` was ${resource.was}`)),
                 resource.error && h("p.because", null, resource.error, resource.offset !== null && `, at ${hex(resource.offset)}`),
-                h("div.slot", { "data-slot": "viewer" }))),
+                live && resource.geometry && h("p", null, h("a", { href: `resource/${encodeURIComponent(resource.address)}` }, "View in 3D")))),
         facts([
             ["address", h("code.path", null, resource.address)],
             ["format", `${resource.format}, entry ${resource.index}`, resource.flags.length > 0 && ` (${resource.flags.join(", ")})`],

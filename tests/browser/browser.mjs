@@ -7,9 +7,10 @@ const FLAGS = ["--no-sandbox", "--disable-quic", "--no-first-run", "--disable-ba
 
 export const screenshots = "build/screenshots";
 
-export async function launch() {
+/** `more`: further flags. */
+export async function launch(more = []) {
     mkdirSync(screenshots, { recursive: true });
-    return chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: FLAGS });
+    return chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: [...FLAGS, ...more] });
 }
 
 /** A page that remembers what went wrong in it: console errors, exceptions, requests that failed. */

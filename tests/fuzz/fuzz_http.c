@@ -39,7 +39,7 @@ static void open_store(void)
              store_update(store, fixture_put_items, &(struct items){&hostile, 1}, &err),
          "%s", err.msg);
     store_close(store);
-    MUST((api = api_open(fixture_path, "farm", &err)), "%s", err.msg);
+    MUST((api = api_open(&(struct api_options){fixture_path, "test", "farm"}, &err)), "%s", err.msg);
     atexit(close_store);
 }
 
@@ -122,6 +122,13 @@ void fuzz_seeds(void)
         "/api/coverage/a.zip!in.7z!x.xpr",
         "/api/findings?kind=same,unclaimed",
         "/api/runs?offset=4294967295",
+        "/api/page",
+        "/api/detail/a.zip!CAL.BGF%230",
+        "/sheet.html",
+        "/report.json",
+        "/metrics",
+        "/thumbs/00000000000000000000000000000000.png",
+        "/resource/x",
         "/%zz?%00=&a&a",
         "http://localhost/api",
     };
