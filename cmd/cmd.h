@@ -33,6 +33,7 @@ int cmd_inspect(int argc, char **argv);
 int cmd_cat(int argc, char **argv);
 int cmd_serve(int argc, char **argv);
 int cmd_check(int argc, char **argv);
+int cmd_repair(int argc, char **argv);
 int cmd_prune(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
 int cmd_corpus(int argc, char **argv);

@@ -85,7 +85,8 @@ static bool open_old(struct place *place, struct error *err)
     return place->old;
 }
 
-bool place_begin(struct place *place, const char *path, struct error *err)
+/* The names; the place itself is not looked at. */
+static bool name_place(struct place *place, const char *path, struct error *err)
 {
     *place = (struct place){.path = strdup(path)};
     for (size_t length = strlen(path); place->path && length > 1 && place->path[length - 1] == '/'; length--)
@@ -98,11 +99,24 @@ bool place_begin(struct place *place, const char *path, struct error *err)
         place->aside = NULL;
         return store_nomem(err);
     }
-    if (!open_old(place, err))
-        return false;
+    return true;
+}
+
+static bool open_aside(struct place *place, struct error *err)
+{
     remove_store(place->aside); /* of a process of the same number that was killed */
     place->store = store_open(place->aside, STORE_SCRATCH, false, err);
     return place->store;
+}
+
+bool place_begin(struct place *place, const char *path, struct error *err)
+{
+    return name_place(place, path, err) && open_old(place, err) && open_aside(place, err);
+}
+
+bool place_begin_beside(struct place *place, const char *path, struct error *err)
+{
+    return name_place(place, path, err) && open_aside(place, err);
 }
 
 /* Swaps two directories, so that there is a store at the place at any time; where the file system cannot,
@@ -153,6 +167,29 @@ bool place_commit(struct place *place, bool sealed, struct error *err)
     place_sync_directory(place->path);
     store_close(place->old);
     place->old = NULL;
+    return true;
+}
+
+bool place_commit_keeping(struct place *place, const char *kept, struct error *err)
+{
+    bool synced = store_sync(place->store, err);
+    store_close(place->store);
+    place->store = NULL;
+    if (!synced)
+        return false;
+    if (is_file(place->path))
+        remove_locks(place->aside);
+    /* Swapped, so that there is a store at the place at any time; where the file system cannot, for a moment
+     * there is none. */
+    if (renameat2(AT_FDCWD, place->aside, AT_FDCWD, place->path, RENAME_EXCHANGE) == 0) {
+        if (rename(place->aside, kept) != 0)
+            return fail(place, "is repaired, and what it was cannot be renamed", err);
+    } else if (rename(place->path, kept) != 0 || rename(place->aside, place->path) != 0) {
+        return fail(place, "cannot be replaced", err);
+    }
+    if (is_file(place->path)) /* LMDB's lock file belongs to the data file that it was made for */
+        remove_locks(place->path);
+    place_sync_directory(place->path);
     return true;
 }
 

@@ -20,6 +20,11 @@ bool place_begin(struct place *place, const char *path, struct error *err);
 /* Makes the new store durable, closes both, and puts the new one in the place. `sealed`: only for a path that
  * ends in .mdb; nobody may write it then. False with *err set, and the place is as it was. */
 bool place_commit(struct place *place, bool sealed, struct error *err);
+/* For a store that cannot be opened: opens a new store beside it without looking at what is there, which the
+ * caller keeps others from writing. */
+bool place_begin_beside(struct place *place, const char *path, struct error *err);
+/* As place_commit, and what was there is called `kept` from then on. */
+bool place_commit_keeping(struct place *place, const char *kept, struct error *err);
 /* Closes and removes what is left. */
 void place_abandon(struct place *place);
 

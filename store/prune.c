@@ -14,73 +14,26 @@ struct prune {
     struct prune_result *result;
     struct arena arena;
     struct error *err;
-    bool failed;
 };
-
-/* ---- reading everything ---- */
-
-static enum store_db db_of(const char *name)
-{
-    int db = 0;
-    while (db < DB_COUNT && strcmp(store_db_name((enum store_db)db), name) != 0)
-        db++;
-    return (enum store_db)db;
-}
-
-static void take_entry(const char *database, const struct tree_key *key, const uint8_t *value, size_t size,
-                       bool subtree, void *ctx)
-{
-    struct prune *prune = ctx;
-    enum store_db db = db_of(database);
-    (void)subtree;
-    if (db < DB_COUNT && !store_db_is_set(db) && !rebuild_add(&prune->rebuild, db, key, value, size, false))
-        prune->failed = true;
-}
-
-struct subtrees {
-    struct tree_db trees[DB_COUNT];
-};
-
-static void take_tree(const char *database, const struct tree_key *key, const uint8_t *value, size_t size,
-                      bool subtree, void *ctx)
-{
-    struct subtrees *subtrees = ctx;
-    char name[32] = "";
-    (void)database, (void)size;
-    if (!subtree || key->size >= sizeof name)
-        return;
-    memcpy(name, key->bytes, key->size);
-    enum store_db db = db_of(name);
-    if (db < DB_COUNT)
-        subtrees->trees[db] = tree_read_db(value);
-}
 
 /* The pages were verified when the store was opened. */
 static bool read_all(struct prune *prune, struct error *err)
 {
-    struct subtrees subtrees;
+    struct rebuild *rebuild = &prune->rebuild;
     struct tree_meta heads[2];
-    struct tree_file *file = &prune->rebuild.file;
-    bool ok = tree_read_meta(file->bytes, file->size, 0, &heads[0]);
-    ok = ok && file->size >= 2 * (uint64_t)heads[0].page_size &&
-         tree_read_meta(file->bytes + heads[0].page_size, heads[0].page_size, 1, &heads[1]);
-    if (!ok)
-        return error_set(err, ERROR_STORE, ERROR_NO_OFFSET, "the store has no heads");
-    file->meta = heads[heads[1].commit > heads[0].commit];
-    for (int db = 0; db < DB_COUNT; db++)
-        subtrees.trees[db] = (struct tree_db){.root = TREE_EMPTY};
-    struct tree_walk walk = {.entry = take_tree, .ctx = &subtrees};
-    ok = tree_walk_begin(&walk, file) && tree_walk_db(&walk, &file->meta.main, "main");
-    walk.entry = take_entry;
-    walk.ctx = prune;
-    for (int db = 0; ok && db < DB_COUNT; db++)
-        ok = tree_walk_db(&walk, &subtrees.trees[db], store_db_name((enum store_db)db));
+    struct tree_walk walk = {0};
+    uint64_t counted[DB_COUNT];
+    if (rebuild_heads(rebuild, heads) != 2)
+        return error_set(err, ERROR_STORE, ERROR_NO_OFFSET, "the store lost a head: run `anchorage repair`");
+    rebuild->file.meta = heads[0];
+    bool ok =
+        (tree_walk_begin(&walk, &rebuild->file) && rebuild_read(rebuild, &walk, counted)) || store_nomem(err);
+    if (ok && walk.stopped)
+        ok = error_set(err, ERROR_STORE, ERROR_NO_OFFSET,
+                       "the store's pages are damaged: run `anchorage repair`");
     tree_walk_end(&walk);
-    if (prune->failed)
-        return store_nomem(err);
-    rebuild_sort(&prune->rebuild);
-    return ok || error_set(err, ERROR_STORE, ERROR_NO_OFFSET,
-                           "the store's pages are damaged: run `anchorage repair`");
+    rebuild_sort(rebuild);
+    return ok;
 }
 
 /* ---- what stays ---- */

@@ -51,6 +51,89 @@ void rebuild_close(struct rebuild *rebuild)
 
 /* ---- the index ---- */
 
+unsigned rebuild_heads(const struct rebuild *rebuild, struct tree_meta heads[static 2])
+{
+    const struct tree_file *file = &rebuild->file;
+    unsigned count = tree_read_meta(file->bytes, file->size, 0, &heads[0]);
+    /* Without the first head the second is looked for where it usually is. */
+    size_t page_size = count ? heads[0].page_size : 4096;
+    if (file->size >= 2 * page_size && tree_read_meta(file->bytes + page_size, page_size, 1, &heads[count]) &&
+        heads[count].page_size == page_size)
+        count++;
+    if (count == 2 && heads[1].commit > heads[0].commit) {
+        struct tree_meta newest = heads[1];
+        heads[1] = heads[0];
+        heads[0] = newest;
+    }
+    return count;
+}
+
+struct reading {
+    struct rebuild *rebuild;
+    struct tree_db trees[DB_COUNT];
+    uint64_t *counted;
+    bool failed;
+    bool (*damage)(const struct tree_damage *damage, void *ctx); /* the caller's */
+    void *ctx;
+};
+
+static enum store_db db_of(const char *name, size_t size)
+{
+    int db = 0;
+    while (db < DB_COUNT && (strlen(store_db_name((enum store_db)db)) != size ||
+                             memcmp(store_db_name((enum store_db)db), name, size) != 0))
+        db++;
+    return (enum store_db)db;
+}
+
+static void take_tree(const char *database, const struct tree_key *key, const uint8_t *value, size_t size,
+                      bool subtree, void *ctx)
+{
+    struct reading *reading = ctx;
+    enum store_db db = db_of((const char *)key->bytes, key->size);
+    (void)database, (void)size;
+    if (!subtree || db == DB_COUNT)
+        return;
+    reading->trees[db] = tree_read_db(value);
+    reading->counted[db] = reading->trees[db].entries;
+}
+
+static void take_entry(const char *database, const struct tree_key *key, const uint8_t *value, size_t size,
+                       bool subtree, void *ctx)
+{
+    struct reading *reading = ctx;
+    enum store_db db = db_of(database, strlen(database));
+    if (!subtree && !rebuild_add(reading->rebuild, db, key, value, size, false))
+        reading->failed = true;
+}
+
+static bool pass_damage(const struct tree_damage *damage, void *ctx)
+{
+    const struct reading *reading = ctx;
+    return reading->damage && reading->damage(damage, reading->ctx);
+}
+
+bool rebuild_read(struct rebuild *rebuild, struct tree_walk *walk, uint64_t counted[static DB_COUNT])
+{
+    struct reading reading = {
+        .rebuild = rebuild, .counted = counted, .damage = walk->damage, .ctx = walk->ctx};
+    for (int db = 0; db < DB_COUNT; db++) {
+        reading.trees[db] = (struct tree_db){.root = TREE_EMPTY};
+        counted[db] = UINT64_MAX;
+    }
+    walk->damage = pass_damage;
+    walk->ctx = &reading;
+    walk->entry = take_tree;
+    tree_walk_db(walk, &rebuild->file.meta.main, "main");
+    walk->entry = take_entry;
+    for (int db = 0; db < DB_COUNT; db++)
+        tree_walk_db(walk, &reading.trees[db], store_db_name((enum store_db)db));
+    walk->entry = NULL;
+    walk->damage = reading.damage;
+    walk->ctx = reading.ctx;
+    return !reading.failed;
+}
+
 bool rebuild_add(struct rebuild *rebuild, enum store_db db, const struct tree_key *key, const uint8_t *stored,
                  size_t size, bool stray)
 {

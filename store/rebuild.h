@@ -32,6 +32,13 @@ struct rebuild {
 bool rebuild_open(struct rebuild *rebuild, const char *path, bool single, struct error *err);
 void rebuild_close(struct rebuild *rebuild);
 
+/* The heads that can be read, newest first; how many. */
+unsigned rebuild_heads(const struct rebuild *rebuild, struct tree_meta heads[static 2]);
+/* Reads the trees of rebuild->file.meta with a walk that was begun, whose `damage` and `ctx` are the
+ * caller's. counted[db]: the entries that a tree says to have, UINT64_MAX when it was not found. False when
+ * memory runs out. rebuild_sort is to follow. */
+bool rebuild_read(struct rebuild *rebuild, struct tree_walk *walk, uint64_t counted[static DB_COUNT]);
+
 static inline struct rebuild_entry *rebuild_list(const struct rebuild *rebuild, enum store_db db,
                                                  size_t *count)
 {

@@ -6,13 +6,13 @@ load helper
 @test "help goes to stdout and names every command" {
     run -0 --separate-stderr anchorage --help
     [ -z "$stderr" ]
-    for command in run resolve query show export serve inspect cat diff check prune corpus bench; do
+    for command in run resolve query show export serve inspect cat diff check repair prune corpus bench; do
         [[ $output == *"  $command "* ]]
     done
 }
 
 @test "every command has a help that names its options" {
-    for command in run resolve query show export serve inspect cat diff check prune corpus bench; do
+    for command in run resolve query show export serve inspect cat diff check repair prune corpus bench; do
         run -0 anchorage "$command" --help
         [[ $output == "usage: anchorage $command "* ]]
         [[ $output == *--help* ]]
@@ -24,7 +24,7 @@ load helper
     run -2 --separate-stderr anchorage frobnicate
     [[ $stderr == *frobnicate* ]]
     [ -z "$output" ]
-    for command in run resolve query show export serve inspect cat diff check prune corpus bench; do
+    for command in run resolve query show export serve inspect cat diff check repair prune corpus bench; do
         run -2 --separate-stderr anchorage "$command" --frobnicate
         [[ $stderr == *--frobnicate* ]]
         [ -z "$output" ]
@@ -61,7 +61,7 @@ load helper
 @test "the man page renders without warnings and names every command" {
     command -v man >/dev/null || skip "there is no man"
     run -0 man --warnings -l "$ROOT/man/anchorage.1"
-    for command in run resolve query show export serve inspect cat diff check prune corpus bench; do
+    for command in run resolve query show export serve inspect cat diff check repair prune corpus bench; do
         [[ $output == *"$command"* ]]
     done
     [[ $output != *warning* ]]
