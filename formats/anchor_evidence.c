@@ -389,10 +389,11 @@ static bool measure_indices(const struct view *view, struct anchor_scratch *scra
         return false;
     }
     uint32_t distinct = 0, degenerate = 0;
-    for (uint32_t i = 0; i < count; i += 3) {
-        uint32_t a = index_at(view, i), b = index_at(view, i + 1), c = index_at(view, i + 2);
+    const uint8_t *at = view->indices;
+    for (uint32_t i = 0; i < count; i += 3, at += 6) {
+        uint32_t a = load_u16be(at), b = load_u16be(at + 2), c = load_u16be(at + 4);
         scratch->used[a] = scratch->used[b] = scratch->used[c] = 1;
-        degenerate += a == b || b == c || a == c;
+        degenerate += (a == b) | (b == c) | (a == c);
     }
     for (uint32_t v = 0; v < limit; v++)
         distinct += scratch->used[v];
@@ -426,32 +427,42 @@ struct box {
 
 static void measure_positions(const struct view *view, struct box *box, struct anchor_evidence *out)
 {
-    for (uint32_t v = 0; v < view->place->vertex_count; v++) {
-        const uint8_t *at = position_at(view, v);
+    struct box sum = *box; /* by itself, so that it stays in registers */
+    uint32_t count = view->place->vertex_count, stride = view->place->stride, nonsense = 0;
+    const uint8_t *at = position_at(view, 0);
+    for (uint32_t v = 0; v < count; v++, at += stride) {
         /* A block that is a few bytes off has the end of the indices in its first vertex. */
         if (position_is_nonsense(at) || (v == 0 && has_index_words(at))) {
-            out->nonsense++;
+            nonsense++;
             continue;
         }
         float p[3] = {load_f32be(at), load_f32be(at + 4), load_f32be(at + 8)};
         float radius2 = p[0] * p[0] + p[1] * p[1] + p[2] * p[2];
-        box->any = true;
-        box->radius2 = radius2 > box->radius2 ? radius2 : box->radius2;
+        sum.any = true;
+        sum.radius2 = radius2 > sum.radius2 ? radius2 : sum.radius2;
         for (int k = 0; k < 3; k++) { /* what makes sense is finite */
-            box->low[k] = p[k] < box->low[k] ? p[k] : box->low[k];
-            box->high[k] = p[k] > box->high[k] ? p[k] : box->high[k];
+            sum.low[k] = p[k] < sum.low[k] ? p[k] : sum.low[k];
+            sum.high[k] = p[k] > sum.high[k] ? p[k] : sum.high[k];
         }
     }
+    out->nonsense += nonsense;
+    *box = sum;
 }
 
 static void measure_normals(const struct view *view, struct anchor_evidence *out)
 {
     if (!view->normal)
         return;
-    uint32_t unit = 0;
-    for (uint32_t v = 0; v < view->place->vertex_count; v++)
-        unit += slot_is_unit(view, v);
-    out->normals += view->place->vertex_count;
+    uint32_t unit = 0, count = view->place->vertex_count;
+    if (view->mapped) { /* all of them are in the section, and so in the map */
+        uint64_t place = (view->place->vertex_offset + view->normal->offset) / 4;
+        for (uint32_t v = 0; v < count; v++, place += view->place->stride / 4)
+            unit += view->map->unit[place / 16] >> place % 16 & 1;
+    } else {
+        for (uint32_t v = 0; v < count; v++)
+            unit += slot_is_unit(view, v);
+    }
+    out->normals += count;
     out->unit += unit;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "anchor_words.h"
 #include "reader.h"
 #include "xbg7.h"
 #include "xbg7_mesh.h"
@@ -18,6 +19,7 @@
 #define RUN_VERTICES 16u
 /* With at most this share of bad indices in front of it, a run with both ends is the resource's. */
 #define OUT_OF_RANGE_MAX 0.1
+#define COUNT_PART       1024u
 
 /* One form's search. */
 struct hunt {
@@ -185,20 +187,22 @@ static void note_bad_index(struct hunt *h, uint64_t start)
     const struct anchor_form *form = &h->found->form;
     anchor_place(form, ANCHOR_GROUPED, start, h->gather->in->size, h->places);
     const struct buffer_place *place = &h->places[form->pivot];
-    uint32_t outside = 0, limit = place->vertex_count;
-    uint64_t bad = 0;
-    for (uint32_t i = place->index_count; i-- > 0;) {
-        uint64_t at = place->index_offset + 2 * (uint64_t)i;
-        if (load_u16be(h->gather->in->data + at) < limit)
-            continue;
-        bad = at;
-        if (++outside > OUT_OF_RANGE_MAX * place->index_count)
+    const uint8_t *words = h->gather->in->data + place->index_offset;
+    uint32_t outside = 0, limit = place->vertex_count, left = place->index_count;
+    while (left) { /* in parts, so that the count in a part needs no look at the sum */
+        uint32_t part = left < COUNT_PART ? left : COUNT_PART;
+        left -= part;
+        for (uint32_t i = left; i < left + part; i++)
+            outside += load_u16be(words + 2 * (size_t)i) >= limit;
+        if (outside > OUT_OF_RANGE_MAX * place->index_count)
             return;
     }
     if (!outside)
         return;
+    uint64_t first = place->index_offset / 2;
     h->found->out_of_range = true;
-    h->found->bad = bad;
+    h->found->bad = 2 * anchor_first_large(anchor_section_words(h->gather->map), first,
+                                           first + place->index_count, limit);
 }
 
 /* A run of exactly vertex_count unit normals whose first lies at `normal`. */
