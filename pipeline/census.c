@@ -156,7 +156,9 @@ bool census_add(struct census *census, const uint8_t *head, size_t head_size, co
     struct census_cell key = {.count = 0};
     census_magic(head, head_size, key.magic);
     census_ending(name, key.ending);
-    if (!census_grow(census))
+    if (image_ending(key.ending))
+        image_names_add(&census->images, name);
+    if (!census_grow(census) || census->images.text.failed)
         return false;
     struct census_cell *cell = census_find(census, &key);
     if (!cell->count) {
@@ -202,8 +204,16 @@ bool census_rows(const struct census *census, struct census_row **rows, uint32_t
     return true;
 }
 
+bool census_images(struct census *census, char **text)
+{
+    const char *images = image_names_text(&census->images);
+    *text = images ? strdup(images) : NULL;
+    return images ? *text != NULL : census->images.lost;
+}
+
 void census_free(struct census *census)
 {
+    image_names_free(&census->images);
     free(census->cells);
     *census = (struct census){0};
 }

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "formats/arena.h"
+#include "store/image_names.h"
 #include "store/record.h"
 
 #define CENSUS_MAGIC_SIZE  9
@@ -47,10 +48,11 @@ struct census_cell {
     uint64_t count, bytes;
 };
 
-/* Counts by magic and ending. */
+/* Counts by magic and ending, and the names of images. */
 struct census {
     struct census_cell *cells; /* count 0: free */
     size_t room, count;
+    struct image_names images;
 };
 
 /* Counts one member; false when memory runs out. */
@@ -59,6 +61,9 @@ bool census_add(struct census *census, const uint8_t *head, size_t head_size, co
 /* The rows, sorted by magic, then ending, in one malloc'ed block that holds their strings too: *rows is freed
  * as a whole. False when memory runs out. */
 bool census_rows(const struct census *census, struct census_row **rows, uint32_t *count);
+/* The names of its images (store/image_names.h) in *text, from malloc; NULL when they are too many. False
+ * when memory runs out. */
+bool census_images(struct census *census, char **text);
 void census_free(struct census *census);
 
 #endif

@@ -39,6 +39,7 @@ void extracted_free(struct extracted *item)
     free(item->parent_path);
     free(item->name);
     free(item->census); /* one block with its strings: see census_rows */
+    free(item->images);
     memset(item, 0, sizeof *item);
 }
 
@@ -258,7 +259,8 @@ static enum outcome archive_item(struct extractor *extractor, struct extracted *
     item->path = strdup(level->path);
     item->parent_path = level->outer ? strdup(level->outer->path) : NULL;
     if (!item->path || (level->outer && !item->parent_path) ||
-        !census_rows(&level->census, &item->census, &item->census_count))
+        !census_rows(&level->census, &item->census, &item->census_count) ||
+        !census_images(&level->census, &item->images))
         return OUTCOME_FAULT;
     item->status = !failure.reason ? CONTAINER_READ : level->readable ? CONTAINER_DAMAGED : CONTAINER_SKIPPED;
     item->reason = failure.reason;

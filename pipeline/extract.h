@@ -21,7 +21,7 @@
 #include "store/record.h"
 
 /* Of the rules by which members are found and named; part of an archive's result. */
-#define EXTRACT_VERSION 2
+#define EXTRACT_VERSION 3
 
 /* What an input may cost. One that is hit is an outcome, over-limit or too-deep, whose message names the
  * option of `run` and its value. 0: no limit, but of depth. Outcomes depend on nothing but the input and
@@ -101,6 +101,7 @@ struct extracted {
     uint64_t file;             /* which plain file of the walk it is, or came out of; counted from 0 */
     struct census_row *census; /* members no decoder knows; sorted; owned, one block with its strings */
     uint32_t census_count;
+    char *images; /* names of members that look like images (store/image_names.h); owned; NULL: too many */
     /* Of an archive that was entered member by member: counts and outcome are those of the members that were
      * this shard's. `foreign`: the archive's own record is another shard's, and hash is zero. */
     bool in_parts, foreign;

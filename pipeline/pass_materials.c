@@ -3,8 +3,8 @@
  *
  * An XBG7 descriptor's strings that end as texture channels do (formats/xbg7.md: _col, _spc, _gls, _lum) name
  * TX2D entries of their container. A BGF names `library:material`: the library is a BMF file by its stem,
- * case ignored, the material a name in it (formats/bgf.md). What is not found is a finding. Textures that BMF
- * libraries name are image files, which the store does not keep the names of; nothing is said of those.
+ * case ignored, the material a name in it (formats/bgf.md). What is not found is a finding. Image files that
+ * libraries name are pass_images.c's.
  */
 #include "pipeline/passes.h"
 

@@ -50,6 +50,8 @@ struct pass_resource {
     struct hash geometry;
     uint32_t material_count;
     const char **materials; /* BGF: distinct "library:material"; BMF: names of its materials */
+    uint32_t image_count;
+    const char **images; /* BMF: distinct names of image files, as it has them */
     bool alone;             /* as pass_proof sees it: its block is nobody else's */
     struct pass_outcome now;
 };
@@ -69,6 +71,12 @@ struct pass_container {
 struct pass_sign {
     const struct capture_record *capture;
     bool used; /* by a pair of twins */
+};
+
+/* An image file that a BMF names. */
+struct pass_image {
+    const char *stem; /* lower case */
+    uint32_t resource;
 };
 
 /* A BMF file. */
@@ -91,6 +99,8 @@ struct passes {
     struct pass_container *containers; /* this array and the next are of malloc, the rest of the arena */
     struct pass_resource *resources;   /* by container hash, then index */
     size_t container_count, resource_count;
+    struct pass_image *images;      /* that libraries name, by stem, then resource; made by pass_images */
+    size_t image_count;
     struct buffer findings;         /* of struct finding_record */
     struct buffer proposals;        /* what the commits of a stage collect for its finish */
     struct pass_library *libraries; /* by name, case ignored; made by pass_materials */
@@ -163,6 +173,7 @@ extern const struct stage pass_measure;     /* bounds of the geometries that wer
 extern const struct stage pass_twins;       /* reflections in x */
 extern const struct stage pass_consistency; /* one name in several containers */
 extern const struct stage pass_materials;   /* names of textures, libraries and materials */
+extern const struct stage pass_images;      /* image files that libraries name */
 extern const struct stage pass_unclaimed;   /* geometry that nobody has */
 
 bool passes_out_of_memory(struct error *err);

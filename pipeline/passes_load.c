@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "pipeline/address.h"
+#include "pipeline/census.h"
+#include "store/image_names.h"
 
 /* A geometry, by the bytes it was decoded from and by what its markers say of them. */
 struct pass_bytes {
@@ -78,15 +80,39 @@ static uint32_t distinct(const char **names, uint32_t count)
 }
 
 /* Keeps the distinct names in memory that stays. */
-static bool keep_names(struct load *load, const char **names, uint32_t count, struct pass_resource *out)
+static bool keep_names(struct load *load, const char **names, uint32_t count, const char ***kept,
+                       uint32_t *kept_count)
 {
     struct arena *arena = &load->passes->arena;
-    out->material_count = distinct(names, count);
-    out->materials = arena_array(arena, out->material_count, sizeof *out->materials);
-    bool ok = out->materials != NULL;
-    for (uint32_t i = 0; ok && i < out->material_count; i++)
-        ok = (out->materials[i] = arena_copy(arena, names[i], strlen(names[i]))) != NULL;
+    *kept_count = distinct(names, count);
+    *kept = arena_array(arena, *kept_count, sizeof **kept);
+    bool ok = *kept != NULL;
+    for (uint32_t i = 0; ok && i < *kept_count; i++)
+        ok = ((*kept)[i] = arena_copy(arena, names[i], strlen(names[i]))) != NULL;
     return ok || passes_out_of_memory(load->err);
+}
+
+/* The strings of a library that name image files: which tag they have is not known (formats/bmf.md), what
+ * they end in is. */
+static bool take_images(struct load *load, const struct resource *resource, struct pass_resource *out)
+{
+    uint32_t room = 0, count = 0;
+    char ending[CENSUS_ENDING_SIZE];
+    for (uint32_t i = 0; i < resource->material_count; i++)
+        room += resource->materials[i].string_count;
+    const char **names = calloc((size_t)room + 1, sizeof *names);
+    if (!names)
+        return passes_out_of_memory(load->err);
+    for (uint32_t i = 0; i < resource->material_count; i++)
+        for (uint32_t k = 0; k < resource->materials[i].string_count; k++) {
+            const char *text = resource->materials[i].strings[k].text;
+            census_ending(text, ending);
+            if (image_ending(ending))
+                names[count++] = text;
+        }
+    bool ok = keep_names(load, names, count, &out->images, &out->image_count);
+    free(names);
+    return ok;
 }
 
 static bool take_materials(struct load *load, const struct resource_record *record, struct pass_resource *out)
@@ -105,7 +131,8 @@ static bool take_materials(struct load *load, const struct resource_record *reco
     for (uint32_t i = 0; i < resource->material_count; i++)
         if (resource->materials[i].name)
             names[count++] = resource->materials[i].name;
-    bool ok = keep_names(load, names, count, out);
+    bool ok = keep_names(load, names, count, &out->materials, &out->material_count) &&
+              take_images(load, resource, out);
     free(names);
     return ok;
 }

@@ -70,6 +70,7 @@ static bool log_archive(struct decoder *d, uint32_t order, const struct parcel *
         .member_count = item->member_count,
         .census_count = item->census_count,
         .census = item->census,
+        .images = item->images,
     };
     if (item->message[0])
         error_set(&record.container.error, ERROR_MALFORMED, ERROR_NO_OFFSET, "%s", item->message);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "store/image_names.h"
 #include "store/record_io.h"
 #include "store/store_internal.h"
 
@@ -113,6 +114,27 @@ static const struct part_record *first_fault(const struct part_record *parts, si
     return first;
 }
 
+/* The names of images of all parts. Unknown of one is unknown of all, as too many of one are. */
+static bool join_images(const struct part_record *parts, size_t count, struct arena *arena,
+                        struct container_record *archive)
+{
+    struct image_names names = {0};
+    bool known = true, ok = true;
+    for (size_t i = 0; i < count; i++) {
+        const char *images = parts[i].archive.images;
+        known &= images != NULL;
+        if (images)
+            image_names_add_all(&names, images);
+    }
+    const char *all = image_names_text(&names);
+    archive->images = NULL;
+    if (all && known)
+        ok = (archive->images = arena_copy(arena, all, strlen(all))) != NULL;
+    ok &= !names.text.failed;
+    image_names_free(&names);
+    return ok;
+}
+
 bool part_join(const struct part_record *parts, size_t count, struct arena *arena,
                struct container_record *archive)
 {
@@ -131,7 +153,7 @@ bool part_join(const struct part_record *parts, size_t count, struct arena *aren
     archive->container.flags &= ~FLAG_BIT(FLAG_PARTIAL);
     if (count < parts[0].expected)
         archive->container.flags |= FLAG_BIT(FLAG_PARTIAL);
-    return join_census(parts, count, arena, archive);
+    return join_census(parts, count, arena, archive) && join_images(parts, count, arena, archive);
 }
 
 /* ---- all parts of a store ------------------------------------------------------------------------------ */

@@ -189,10 +189,13 @@ static void read_census(struct reader *r, struct arena *arena, struct container_
     record->census_count = count;
 }
 
+/* Version 1 ends with the census. */
+#define CONTAINER_VERSION 2
+
 bool container_write(struct buffer *out, const struct container_record *record)
 {
     const struct container *container = &record->container;
-    write_u8(out, RECORD_VERSION);
+    write_u8(out, CONTAINER_VERSION);
     write_u32(out, record->decoder_version);
     write_u8(out, container->format);
     write_u8(out, container->status);
@@ -208,6 +211,7 @@ bool container_write(struct buffer *out, const struct container_record *record)
     write_textures(out, container);
     write_tag_counts(out, container);
     write_census(out, record);
+    write_string(out, record->images);
     return !out->failed;
 }
 
@@ -217,7 +221,10 @@ bool container_read(const uint8_t *bytes, size_t size, struct arena *arena, stru
     struct reader r = reader_make(bytes, size, 0, "container record", err);
     *record = (struct container_record){0};
     struct container *container = &record->container;
-    read_version(&r);
+    unsigned version = reader_u8(&r, "version");
+    if (reader_ok(&r) && version != 1 && version != CONTAINER_VERSION)
+        reader_fail(&r, ERROR_UNSUPPORTED, "version %u, this program reads 1 and %d", version,
+                    CONTAINER_VERSION);
     record->decoder_version = reader_u32le(&r, "decoder version");
     container->format = read_below(&r, FORMAT_COUNT, "format");
     container->status = read_below(&r, CONTAINER_SKIPPED + 1, "status");
@@ -233,12 +240,14 @@ bool container_read(const uint8_t *bytes, size_t size, struct arena *arena, stru
     read_textures(&r, arena, container);
     read_tag_counts(&r, arena, container);
     read_census(&r, arena, record);
+    if (reader_ok(&r) && version >= CONTAINER_VERSION)
+        record->images = read_string(&r, arena, "names of images");
     return read_end(&r);
 }
 
 bool container_peek(const uint8_t *bytes, size_t size, uint32_t *decoder_version, enum container_reason *reason)
 {
-    if (size < 8 || bytes[0] != RECORD_VERSION || bytes[7] >= CONTAINER_REASON_COUNT)
+    if (size < 8 || bytes[0] < 1 || bytes[0] > CONTAINER_VERSION || bytes[7] >= CONTAINER_REASON_COUNT)
         return false;
     *decoder_version = load_u32le(bytes + 1);
     *reason = (enum container_reason)bytes[7];

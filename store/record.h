@@ -63,6 +63,8 @@ struct container_record {
     uint64_t member_count; /* files met in it, recognised or not */
     uint32_t census_count;
     struct census_row *census; /* sorted by magic, then ending */
+    const char *images; /* names of members with an image's ending (image_names.h); NULL when that is not
+                           known: there were too many, or it is no archive */
 };
 
 /* Names a resource: its content, and its position in the directory. */

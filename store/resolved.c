@@ -144,6 +144,7 @@ const char *finding_kind_word(enum finding_kind kind)
         [FINDING_PROOF_NOT_STORED] = "proof-not-stored",
         [FINDING_CONTESTED_PROOF] = "contested-proof",
         [FINDING_UNCLEAR_TWINS] = "unclear-twins",
+        [FINDING_MISSING_IMAGE] = "missing-image",
     };
     return (unsigned)kind < FINDING_KIND_COUNT ? words[kind] : NULL;
 }

@@ -85,6 +85,7 @@ enum finding_kind {
                                  geometry */
     FINDING_CONTESTED_PROOF,  /* a block proven for a name is another resource's here */
     FINDING_UNCLEAR_TWINS,    /* reflections of each other that make no clear pair */
+    FINDING_MISSING_IMAGE,    /* a BMF names an image file that no input is or has */
     FINDING_KIND_COUNT
 };
 

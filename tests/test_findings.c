@@ -175,6 +175,87 @@ static void libraries_are_looked_for(void **state)
     store_close(store);
 }
 
+/* A library that names images; a file, an archive with a member, or one that could not be listed to its end.
+ */
+static bool put_library(struct store_txn *txn, void *ctx, struct error *err)
+{
+    static struct tagged_string strings[] = {{1, "hull.vtx"}, {1, "maps\\DECK.vtx"}, {1, "lib:Sail.tga"},
+                                             {2, "no image"}, {2, "keel.txt"},       {1, "sail.VTX"}};
+    struct material_info material = {.name = "steel", .string_count = 6, .strings = strings};
+    struct resource_record resource = {
+        .resource = {
+            .format = FORMAT_BMF, .status = RESOURCE_DECODED, .material_count = 1, .materials = &material}};
+    struct container_record record = {.bytes = 10, .decoder_version = 1};
+    struct hash hash = hash_text("library");
+    const struct source_record source = {.kind = SOURCE_CONTAINER,
+                                         .path = "SHIP.BMF",
+                                         .stem = "SHIP",
+                                         .container = hash,
+                                         .format = FORMAT_BMF,
+                                         .run = 1};
+    (void)ctx;
+    record.container.format = FORMAT_BMF;
+    record.container.resource_count = record.by_status[RESOURCE_DECODED] = 1;
+    return store_put_container(txn, &hash, &record, &resource, 1, err) && store_put_source(txn, &source, err);
+}
+
+static bool put_image(struct store_txn *txn, void *ctx, struct error *err)
+{
+    const struct source_record source = {
+        .kind = SOURCE_UNKNOWN, .path = ctx, .run = 1, .magic = "00", .ending = ".png"};
+    return store_put_source(txn, &source, err);
+}
+
+struct archive {
+    const char *images;
+    enum container_reason reason;
+};
+
+static bool put_archive(struct store_txn *txn, void *ctx, struct error *err)
+{
+    const struct archive *archive = ctx;
+    struct container_record record = {.bytes = 10, .decoder_version = 1, .images = archive->images};
+    struct hash hash = hash_text("archive");
+    const struct source_record source = {
+        .kind = SOURCE_CONTAINER, .path = "a.zip", .container = hash, .format = FORMAT_ARCHIVE, .run = 1};
+    record.container.format = FORMAT_ARCHIVE;
+    record.container.status = archive->reason ? CONTAINER_DAMAGED : CONTAINER_READ;
+    record.container.reason = archive->reason;
+    return store_put_container(txn, &hash, &record, NULL, 0, err) && store_put_source(txn, &source, err);
+}
+
+static uint64_t missing_images(struct store *store)
+{
+    return build_resolve(store, 1).findings[FINDING_MISSING_IMAGE];
+}
+
+static void images_are_looked_for_by_stem(void **state)
+{
+    static struct archive archives[] = {
+        {"deck.tga/hull.tga/", CONTAINER_REASON_NONE},
+        {"deck.tga/", CONTAINER_BAD_CRC},   /* a member's fault: names are all there */
+        {"deck.tga/", CONTAINER_TRUNCATED}, /* what is behind the end is not known */
+        {NULL, CONTAINER_REASON_NONE}};     /* too many to keep */
+    static const uint64_t missing[] = {1, 1, 0, 0};
+    struct arena arena = {0};
+    struct finding_record finding;
+    struct error err = {0};
+    (void)state;
+    struct store *store = fixture_open(STORE_CREATE);
+    assert_true(store_update(store, put_library, NULL, &err));
+    assert_int_equal(missing_images(store), 3); /* two names are one stem; what ends in .txt is no image */
+    assert_true(store_update(store, put_image, (void *)(uintptr_t) "pics/Hull.png", &err));
+    assert_int_equal(missing_images(store), 2);
+    assert_true(build_finding(store, FINDING_MISSING_IMAGE, "sail", &finding, &arena));
+    assert_int_equal(finding.side_count, 1);
+    for (size_t i = 0; i < sizeof archives / sizeof *archives; i++) {
+        assert_true(store_update(store, put_archive, &archives[i], &err));
+        assert_int_equal(missing_images(store), missing[i]);
+    }
+    arena_free(&arena);
+    store_close(store);
+}
+
 /* ---- unclaimed ----------------------------------------------------------------------------------------- */
 
 /* 40 vertices of 20 bytes are 800 bytes. */
@@ -480,6 +561,7 @@ int main(void)
         FINDINGS_TEST(twins_are_compared_as_drawn),
         FINDINGS_TEST(textures_are_looked_for),
         FINDINGS_TEST(libraries_are_looked_for),
+        FINDINGS_TEST(images_are_looked_for_by_stem),
         FINDINGS_TEST(unclaimed_stretches_are_listed_with_what_fits),
         FINDINGS_TEST(coverage_is_of_what_the_passes_claim),
         FINDINGS_TEST(the_census_counts_and_compares),

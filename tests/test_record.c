@@ -63,7 +63,8 @@ static const struct container_record container = {
     .by_status = {1, 2, 0, 0, 2},
     .member_count = 4,
     .census_count = 2,
-    .census = census};
+    .census = census,
+    .images = "a.tga/b.vtx/"};
 
 static struct part_info parts[] = {{"lib:m", NULL, "special", 1, 0, 4, true, false},
                                    {NULL, "back", NULL, 0, 1, 5, false, true}};
@@ -256,6 +257,12 @@ static void container_fields(void **state)
     assert_int_equal(got.member_count, 4);
     same_text(got.census[0].ending, ".txt");
     assert_true(got.census[1].count == UINT64_MAX);
+    assert_string_equal(got.images, "a.tga/b.vtx/");
+    /* Version 1 ends with the census. */
+    bytes.data[0] = 1;
+    bytes.size -= 4 + strlen(container.images);
+    assert_true(container_read(bytes.data, bytes.size, &arena, &got, &err));
+    assert_null(got.images);
     buffer_free(&bytes);
     arena_free(&arena);
 }

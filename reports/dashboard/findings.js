@@ -38,7 +38,7 @@ function compare(sides) {
 const card = (finding) => h("article.panel.finding", null, h("h3", null, h("span.name", null, finding.subject)), h("p.muted", null, finding.message), compare(finding.sides.slice(0, 12)), finding.sides.length > 12 && h("p.muted", null, `and ${finding.sides.length - 12} more places`));
 
 const NAME_KINDS = { inconsistent: "other bytes at equal counts", variant: "other bytes, other counts", undecided: "located once at most", same: "the same bytes everywhere" };
-const DANGLING = ["missing-texture", "missing-library", "missing-material"];
+const DANGLING = ["missing-texture", "missing-library", "missing-material", "missing-image"];
 const PROOFS = ["proof-not-stored", "contested-proof", "unused-capture"];
 
 function findingTable(findings, label, closers) {

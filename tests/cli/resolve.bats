@@ -143,3 +143,21 @@ twins() {
         sort >"$BATS_TEST_TMPDIR/got"
     diff "$BATS_TEST_TMPDIR/want" "$BATS_TEST_TMPDIR/got"
 }
+
+@test "images that libraries name are looked for in folders and archives, by stem" {
+    store_copy
+    cd "$BATS_TEST_TMPDIR"
+    anchorage query -s store --findings --kind missing-image --json | jq -r .subject >missing
+    [ "$(wc -l <missing)" -gt 2 ]
+    mkdir -p loose packed/maps
+    echo pixels >"loose/$(sed -n 1p missing).PNG"
+    echo pixels >"packed/maps/$(sed -n 2p missing | tr a-z A-Z).tga"
+    tar -cf images.tar packed
+    anchorage run -s store loose images.tar >/dev/null
+    anchorage query -s store --findings --kind missing-image --json | jq -r .subject >now
+    diff <(sed 1,2d missing) now
+    anchorage check store
+    before=$(digest store)
+    anchorage run -s store loose images.tar >/dev/null
+    [ "$before" = "$(digest store)" ]
+}

@@ -455,8 +455,12 @@ static void fill_parts(void)
                                         .readable = 3},
                                .owner = i == 1};
         struct container_record *archive = &put.part.archive;
-        *archive = (struct container_record){
-            .bytes = 1000, .decoder_version = 1, .member_count = 20, .census_count = 2, .census = rows[i]};
+        *archive = (struct container_record){.bytes = 1000,
+                                             .decoder_version = 1,
+                                             .member_count = 20,
+                                             .census_count = 2,
+                                             .census = rows[i],
+                                             .images = i == 1 ? "a.tga/c.tga/" : "b.tga/c.tga/"};
         archive->container.format = FORMAT_ARCHIVE;
         if (i) {
             put.part.first_failed = i == 1 ? 4 : 2;
@@ -499,6 +503,7 @@ static void test_parts(void **state)
         assert_string_equal(record.census[0].magic, "00");
         assert_int_equal(record.census[0].count, 5);
         assert_int_equal(record.census[1].bytes, 21);
+        assert_string_equal(record.images, "a.tga/b.tga/c.tga/");
         struct store *store = open_number(4, STORE_READ);
         MDB_stat stat;
         struct error err = {0};
