@@ -25,7 +25,7 @@ static bool add_coverage(const struct hash *hash, const struct container_record 
     if (record->container.format != FORMAT_XPR2)
         return true;
     arena_reset(&walk->scratch);
-    if (!store_get_coverage(walk->txn, hash, &walk->scratch, &whole, walk->err))
+    if (!coverage_load(walk->txn, hash, &walk->scratch, &whole, walk->err))
         return false;
     struct coverage_sums sums = coverage_sum(whole.container.coverage, whole.container.coverage_count);
     for (int i = 0; i < COVERAGE_KIND_COUNT; i++)

@@ -49,7 +49,7 @@ static bool put_container(const struct view_container *view, void *ctx)
     if (view->format == FORMAT_XPR2 && view->record) {
         struct arena arena = {0};
         struct container_record record = *view->record;
-        bool ok = store_get_coverage(w->txn, &view->hash, &arena, &record, w->err);
+        bool ok = coverage_load(w->txn, &view->hash, &arena, &record, w->err);
         struct coverage_sums sums = coverage_sum(record.container.coverage, record.container.coverage_count);
         arena_free(&arena);
         if (!ok) {
