@@ -14,7 +14,7 @@ struct head {
     int64_t mtime_ns;
     struct hash hash;
     uint32_t kind, format, status, reason, flags, version, census_count;
-    uint32_t path, parent, name, message;
+    uint32_t path, parent, name, message, images;
     uint64_t readable, first_failed, place_failed;
     struct shard_deal deal;
     uint32_t place_reason, place_message;
@@ -39,7 +39,8 @@ static uint32_t length_of(const char *text)
 
 static size_t strings_size(const struct head *head)
 {
-    return (size_t)head->path + head->parent + head->name + head->message + head->place_message;
+    return (size_t)head->path + head->parent + head->name + head->message + head->place_message +
+           head->images;
 }
 
 /* The head of a parcel with all sizes filled in. */
@@ -65,6 +66,7 @@ static struct head head_of(const struct parcel *parcel)
         .name = length_of(item->name),
         .message = length_of(item->message),
         .place_message = length_of(item->place_message),
+        .images = length_of(item->images),
         .place_reason = item->place_reason,
         .readable = item->readable,
         .first_failed = item->first_failed,
@@ -105,7 +107,8 @@ void parcel_pack(const struct parcel *parcel, uint8_t *at)
     text = pack_string(text, item->parent_path, head.parent);
     text = pack_string(text, item->name, head.name);
     text = pack_string(text, item->message, head.message);
-    pack_string(text, item->place_message, head.place_message);
+    text = pack_string(text, item->place_message, head.place_message);
+    pack_string(text, item->images, head.images);
     uint8_t *rows = at + aligned(aligned(sizeof head) + strings_size(&head));
     for (uint32_t i = 0; i < head.census_count; i++) {
         struct packed_row row = {.count = item->census[i].count, .bytes = item->census[i].bytes};
@@ -126,7 +129,8 @@ static bool is_sound(const struct head *head, size_t left)
     return head->whole <= left && strings <= head->whole && census <= head->whole - strings &&
            head->content <= head->whole - strings - census && head->whole % ALIGN == 0 &&
            head->kind <= EXTRACT_UNCHANGED && head->format < FORMAT_COUNT &&
-           head->status <= CONTAINER_SKIPPED && head->reason < CONTAINER_REASON_COUNT && head->place_reason < CONTAINER_REASON_COUNT && head->path &&
+           head->status <= CONTAINER_SKIPPED && head->reason < CONTAINER_REASON_COUNT &&
+           head->place_reason < CONTAINER_REASON_COUNT && head->path &&
            (head->kind != EXTRACT_BYTES || head->name) && head->magic[CENSUS_MAGIC_SIZE - 1] == '\0' &&
            head->ending[CENSUS_ENDING_SIZE - 1] == '\0';
 }
@@ -178,6 +182,7 @@ size_t parcel_unpack(const uint8_t *at, size_t left, struct arena *arena, struct
     item->name = unpack_string(&text, head.name, &sound);
     const char *message = unpack_string(&text, head.message, &sound);
     const char *place = unpack_string(&text, head.place_message, &sound);
+    item->images = unpack_string(&text, head.images, &sound);
     if (!sound || head.message > sizeof item->message || head.place_message > sizeof item->place_message)
         return 0;
     if (message)
