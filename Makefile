@@ -99,7 +99,17 @@ $(LIBRARY): $(call objects,$(LIB_SOURCES))
 $(BUILD)/tests/%: $(BUILD)/tests/%.o $(call objects,$(TEST_SUPPORT)) $(LIBRARY)
 	@mkdir -p $(@D)
 	$(say) LD $@
-	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(OPENMP) -o $@ $^ -lcmocka $(PKG_LIBS) -lm
+	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(OPENMP) -o $@ $(filter %.o,$^) $(filter %.a,$^) -lcmocka $(PKG_LIBS) -lm
+
+# Faults on request (pipeline/fault.h) are never part of the library of a release: this one test brings the files
+# that cause them along, compiled for it, and they go before the library's.
+HOOKED := $(patsubst %,$(BUILD)/hooks/pipeline/%.o,fault decode worker_decode worker_extract)
+$(BUILD)/tests/test_isolation: $(HOOKED)
+$(BUILD)/hooks/%.o: %.c Makefile | packages-present
+	@mkdir -p $(@D)
+	$(say) CC $@
+	$(Q)$(CC) $(CPPFLAGS) -DANCHORAGE_TEST_HOOKS $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+-include $(HOOKED:.o=.d)
 
 $(BUILD)/%.o: %.c Makefile | packages-present
 	@mkdir -p $(@D)

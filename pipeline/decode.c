@@ -1,6 +1,8 @@
 /* decode.c - see decode.h */
 #include "pipeline/decode.h"
 
+#include "pipeline/fault.h"
+
 #include <string.h>
 
 void decode_scratch_free(struct decode_scratch *scratch)
@@ -163,6 +165,7 @@ bool decode_container(const struct input *in, enum format_id format_id, bool amb
     if (out->known)
         return true;
     struct container *container = &out->record.container;
+    fault_here(FAULT_DECODE, in->name);
     if (!format_decode(format, in, arena, container))
         return out_of_memory(err);
     if (ambiguous_format)

@@ -4,6 +4,7 @@
 #ifdef ANCHORAGE_TEST_HOOKS
 
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdint.h>
@@ -16,15 +17,16 @@
 
 #define ESCAPED 90
 
-static volatile char *volatile keep;
+static volatile int kept;
+static _Thread_local bool alone;
+static volatile int *volatile nowhere;
 
 /* Deeper and deeper, through frames that no optimiser may fold. */
 __attribute__((noinline)) static int overflow(int depth)
 {
     volatile char frame[4096];
-    frame[0] = (char)depth;
-    keep = frame;
-    return overflow(depth + 1) + frame[0];
+    frame[depth % (int)sizeof frame] = (char)depth;
+    return depth < INT_MAX ? overflow(depth + 1) + frame[0] : 0;
 }
 
 static void escape_if(bool succeeded)
@@ -40,21 +42,23 @@ static bool can_exec(void)
     return posix_spawn(&pid, "/bin/true", NULL, NULL, argv, NULL) == 0;
 }
 
-static void happen(const char *kind)
+__attribute__((no_sanitize("undefined", "address"))) static void happen(const char *kind)
 {
-    if (strcmp(kind, "segv") == 0)
-        *(volatile int *)8 = 1;
+    if (strcmp(kind, "segv") == 0 || strcmp(kind, "once") == 0)
+        *nowhere = 1;
     else if (strcmp(kind, "abort") == 0)
         abort();
     else if (strcmp(kind, "stack") == 0)
         overflow(0);
     else if (strcmp(kind, "loop") == 0)
         for (;;)
-            keep = NULL;
+            kept++;
     else if (strcmp(kind, "exit") == 0)
         _exit(0);
     else if (strcmp(kind, "kill") == 0)
         raise(SIGKILL);
+    else if (strcmp(kind, "slow") == 0)
+        usleep(100000);
     else if (strcmp(kind, "memory") == 0)
         worker_out_of_memory();
     else if (strcmp(kind, "open") == 0)
@@ -65,6 +69,11 @@ static void happen(const char *kind)
         escape_if(socket(AF_INET, SOCK_STREAM, 0) >= 0 || socket(AF_UNIX, SOCK_STREAM, 0) >= 0);
     else if (strcmp(kind, "exec") == 0)
         escape_if(can_exec());
+}
+
+void fault_note_alone(bool is_alone)
+{
+    alone = is_alone;
 }
 
 void fault_here(enum fault_place place, const char *name)
@@ -83,7 +92,7 @@ void fault_here(enum fault_place place, const char *name)
             continue;
         *kind++ = '\0';
         *text++ = '\0';
-        if (strcmp(entry, places[place]) == 0 && strstr(name, text))
+        if (strcmp(entry, places[place]) == 0 && strstr(name, text) && (strcmp(kind, "once") != 0 || !alone))
             happen(kind);
     }
 }

@@ -214,7 +214,7 @@ static bool decode_bytes(struct decoder *d, struct extracted *item, struct decod
     if (d->state->verdict) {
         judge(d, item, decoded);
     } else {
-        fault_here(FAULT_DECODE, item->path);
+        fault_note_alone(d->state->suspect);
         if (!decode_container(&in, item->format, item->ambiguous_format, &known, &d->scratch, &d->arena,
                               decoded, err))
             return false;

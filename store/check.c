@@ -444,6 +444,7 @@ struct digest {
     struct store_txn *txn;
     struct hash_stream *stream;
     struct buffer bytes;
+    struct buffer left_out; /* hashes of contents whose outcome is the machine's, in their order */
     struct error err;
 };
 
@@ -470,11 +471,35 @@ static bool digest_add(struct digest *digest, char kind, const void *key, size_t
     return true;
 }
 
+static bool find_left_out(const struct hash *container, uint32_t decoder_version,
+                          enum container_reason reason, void *ctx)
+{
+    struct digest *digest = ctx;
+    (void)decoder_version;
+    if (is_of_the_machine(reason))
+        buffer_append(&digest->left_out, container, sizeof *container);
+    return !digest->left_out.failed || store_nomem(&digest->err);
+}
+
+static int hash_order(const void *a, const void *b)
+{
+    return memcmp(a, b, HASH_SIZE);
+}
+
+/* Whether a place has an outcome of the machine: its own, or its content's. */
+static bool is_left_out(const struct digest *digest, const struct source_record *record)
+{
+    size_t count = digest->left_out.size / sizeof record->container;
+    return is_of_the_machine(record->reason) ||
+           (count &&
+            bsearch(&record->container, digest->left_out.data, count, sizeof record->container, hash_order));
+}
+
 static bool digest_source(const struct hash *path_hash, const struct source_record *record, void *ctx)
 {
     struct digest *digest = ctx;
     struct source_record logical = *record;
-    if (is_of_the_machine(record->reason))
+    if (is_left_out(digest, record))
         return true;
     logical.mtime_ns = 0;
     logical.run = 0;
@@ -588,7 +613,8 @@ bool store_digest(struct store *store, struct hash *hash, struct error *err)
     if (!digest.stream)
         return store_nomem(err);
     digest.txn = store_begin_read(store, err);
-    bool done = digest.txn && store_each_source(digest.txn, digest_source, &digest, err) &&
+    bool done = digest.txn && store_each_content(digest.txn, find_left_out, &digest, err) &&
+                store_each_source(digest.txn, digest_source, &digest, err) &&
                 store_each_container(digest.txn, digest_container, &digest, err) &&
                 store_each_finding(digest.txn, digest_finding, &digest, err) && digest_captures(&digest);
     if (digest.err.code != ERROR_NONE) {
@@ -597,6 +623,7 @@ bool store_digest(struct store *store, struct hash *hash, struct error *err)
     }
     store_end_read(digest.txn);
     buffer_free(&digest.bytes);
+    buffer_free(&digest.left_out);
     if (done)
         *hash = hash_stream_finish(digest.stream);
     else

@@ -251,7 +251,7 @@ bool store_check(struct store *store, void (*report)(const struct store_problem 
 /* One hash over the logical content: sources (without stat times, run numbers and outcome versions), live
  * containers, resources with their outcomes, through their hashes the geometry they name, which must be
  * there, and findings and captures; independent of insertion order, codec, and history. Outcomes of the
- * machine (crashed, timed-out, quarantined) are left out. */
+ * machine (crashed, timed-out, quarantined) are left out, with the places that have them. */
 bool store_digest(struct store *store, struct hash *digest, struct error *err);
 
 /* Sizes for `check` and `bench store`. Counts what is stored, contents without a place included. */
