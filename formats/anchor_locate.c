@@ -228,6 +228,9 @@ static bool take_candidates(struct locate *l, struct anchor_subject *subject)
         if (!candidate->buffers)
             return false;
         anchor_place(&subject->form, spot->layout, spot->start, l->in->size, candidate->buffers);
+        candidate->lead_size = (uint8_t)(spot->start < CANDIDATE_LEAD ? spot->start : CANDIDATE_LEAD);
+        memcpy(candidate->lead + CANDIDATE_LEAD - candidate->lead_size,
+               l->in->data + spot->start - candidate->lead_size, candidate->lead_size);
         subject->item.choices[i].start = spot->start;
         subject->item.choices[i].end = spot->end;
     }

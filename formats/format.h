@@ -194,7 +194,11 @@ struct anchor_evidence {
 };
 
 /* One place where a resource's geometry may lie. */
+#define CANDIDATE_LEAD 16
 struct candidate {
+    /* The last bytes in front of the block, as far as the data section has them: lead[CANDIDATE_LEAD -
+     * lead_size] on. */
+    uint8_t lead[CANDIDATE_LEAD], lead_size;
     struct buffer_place *buffers; /* [resource.marker_count] */
     double score;                 /* natural-log odds against chance */
     struct anchor_evidence evidence;

@@ -4,12 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/reader.h"
 #include "reports/coverage.h"
 
 /* The block of a sure resource. */
 struct placed {
     uint64_t start, end;
     uint32_t index;
+    uint8_t lead[CANDIDATE_LEAD], lead_size;
 };
 
 struct walk {
@@ -19,6 +21,7 @@ struct walk {
     struct buffer blocks; /* of struct placed, of the container that is walked */
     struct buffer gaps;   /* uint64_t, of it */
     struct buffer all_gaps;
+    struct buffer words[4], all_words[4]; /* uint32_t in front of its blocks, and of all */
     struct priors all;
     struct arena arena;
     bool stopped;
@@ -49,9 +52,18 @@ static bool collect(const struct resource_key *key, const struct resource_record
     if (!is_sure(resource))
         return true;
     const struct buffer_place *last = &resource->buffers[resource->buffer_count - 1];
-    const struct placed placed = {resource->buffers[0].index_offset,
-                                  last->vertex_offset + (uint64_t)last->vertex_count * last->stride,
-                                  key->index};
+    struct placed placed = {resource->buffers[0].index_offset,
+                            last->vertex_offset + (uint64_t)last->vertex_count * last->stride,
+                            key->index,
+                            {0},
+                            0};
+    uint32_t chosen = resource->chosen;
+    if (!store_get_candidates(walk->txn, &key->container, &walk->arena, &whole, walk->err))
+        return false;
+    if (chosen < whole.resource.candidate_count) {
+        memcpy(placed.lead, whole.resource.candidates[chosen].lead, CANDIDATE_LEAD);
+        placed.lead_size = whole.resource.candidates[chosen].lead_size;
+    }
     buffer_append(&walk->blocks, &placed, sizeof placed);
     return !walk->blocks.failed || out_of_memory(walk);
 }
@@ -138,6 +150,49 @@ static void measure_gaps(struct buffer *list, struct priors *out)
     out->gap_most = gaps[(uint64_t)out->gaps * 9 / 10];
 }
 
+/* ---- words in front of blocks ---- */
+
+static void collect_words(struct walk *walk, const struct placed *blocks, size_t count)
+{
+    for (int w = 0; w < 4; w++)
+        buffer_clear(&walk->words[w]);
+    for (size_t i = 0; i < count; i++)
+        for (int w = 0; w < 4; w++) {
+            uint32_t word = load_u32be(blocks[i].lead + 4 * w);
+            if (blocks[i].lead_size < CANDIDATE_LEAD - 4 * w)
+                continue;
+            buffer_append(&walk->words[w], &word, sizeof word);
+            buffer_append(&walk->all_words[w], &word, sizeof word);
+        }
+}
+
+static int compare_words(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+static struct prior_word measure_word(struct buffer *list)
+{
+    uint32_t *words = (uint32_t *)list->data;
+    struct prior_word out = {.blocks = (uint32_t)(list->size / sizeof *words)};
+    if (out.blocks)
+        qsort(words, out.blocks, sizeof *words, compare_words);
+    for (uint32_t i = 0, end; i < out.blocks; i = end) {
+        for (end = i; end < out.blocks && words[end] == words[i];)
+            end++;
+        out.distinct++;
+        out.zero += words[i] == 0 ? end - i : 0;
+        if (end - i > out.most_count) {
+            out.most = words[i];
+            out.most_count = end - i;
+        }
+    }
+    return out;
+}
+
+/* ---- order ---- */
+
 struct ranked {
     uint32_t index, place;
 };
@@ -205,6 +260,12 @@ static bool walk_container(const struct view_container *view, void *ctx)
     if (!coverage_load(walk->txn, &view->hash, &walk->arena, &record, walk->err))
         return false;
     count_blocks(walk, &record.container, blocks, count, &priors);
+    collect_words(walk, blocks, count);
+    for (int w = 0; w < 4; w++) {
+        if (walk->words[w].failed || walk->all_words[w].failed)
+            return out_of_memory(walk);
+        priors.before[w] = measure_word(&walk->words[w]);
+    }
     if (walk->gaps.failed || walk->all_gaps.failed)
         return out_of_memory(walk);
     measure_gaps(&walk->gaps, &priors);
@@ -222,29 +283,43 @@ bool priors_each(struct store_txn *txn, bool (*each)(const struct priors *priors
     bool ok = view_containers(txn, walk_container, &walk, err) && err->code == ERROR_NONE;
     if (ok && !walk.stopped && walk.all.blocks) {
         measure_gaps(&walk.all_gaps, &walk.all);
+        for (int w = 0; w < 4; w++)
+            walk.all.before[w] = measure_word(&walk.all_words[w]);
         each(&walk.all, ctx);
     }
     buffer_free(&walk.blocks);
     buffer_free(&walk.gaps);
     buffer_free(&walk.all_gaps);
+    for (int w = 0; w < 4; w++) {
+        buffer_free(&walk.words[w]);
+        buffer_free(&walk.all_words[w]);
+    }
     arena_free(&walk.arena);
     return ok;
 }
 
 json_t *json_of_priors(const struct priors *priors)
 {
-    json_t *residues = json_array(), *preceded = json_object();
+    json_t *residues = json_array(), *preceded = json_object(), *before = json_array();
+    for (int w = 0; w < 4; w++) {
+        const struct prior_word *word = &priors->before[w];
+        json_array_append_new(before,
+                              json_pack("{s:i, s:I, s:I, s:I, s:I, s:I}", "at", 4 * w - CANDIDATE_LEAD,
+                                        "blocks", (json_int_t)word->blocks, "zero", (json_int_t)word->zero,
+                                        "distinct", (json_int_t)word->distinct, "commonest",
+                                        (json_int_t)word->most, "count", (json_int_t)word->most_count));
+    }
     for (int i = 0; i < 16; i++)
         json_array_append_new(residues, json_integer(priors->residue[i]));
     for (int i = 0; i < COVERAGE_KIND_COUNT; i++)
         json_object_set_new(preceded, coverage_kind_word((enum coverage_kind)i),
                             json_integer(priors->preceded_by[i]));
-    return json_pack("{s:o, s:I, s:o, s:I, s:{s:I, s:I, s:I, s:I}, s:o, s:{s:I, s:o}}", "container",
+    return json_pack("{s:o, s:I, s:o, s:I, s:{s:I, s:I, s:I, s:I}, s:o, s:o, s:{s:I, s:o}}", "container",
                      priors->container ? json_of_bytes(priors->container) : json_null(), "blocks",
                      (json_int_t)priors->blocks, "residues_16", residues, "aligned_64",
                      (json_int_t)priors->aligned_64, "gaps", "count", (json_int_t)priors->gaps, "touching",
                      (json_int_t)priors->touching, "median", (json_int_t)priors->gap_median, "nine_of_ten",
-                     (json_int_t)priors->gap_most, "preceded_by", preceded, "order", "blocks",
-                     (json_int_t)priors->pairs, "spearman",
+                     (json_int_t)priors->gap_most, "preceded_by", preceded, "before", before, "order",
+                     "blocks", (json_int_t)priors->pairs, "spearman",
                      priors->pairs ? json_real(priors->order) : json_null());
 }

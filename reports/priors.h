@@ -9,6 +9,13 @@
 /* Statistics of the distinct blocks of proven resources, and of those assigned by a margin of PRIORS_MARGIN.
  */
 #define PRIORS_MARGIN 6.0
+/* A big-endian word in front of blocks. */
+struct prior_word {
+    uint32_t blocks; /* that have it: it lies in the data section */
+    uint32_t zero, distinct;
+    uint32_t most, most_count; /* the most frequent value, the least of several */
+};
+
 struct priors {
     const char *container; /* path; NULL: all containers together */
     uint32_t blocks;
@@ -19,6 +26,7 @@ struct priors {
     uint64_t gap_median, gap_most; /* gap_most: nine of ten are at most that */
     /* What the coverage map has in front of a block's first byte, and how many blocks have it. */
     uint32_t preceded_by[COVERAGE_KIND_COUNT];
+    struct prior_word before[4]; /* 16, 12, 8 and 4 bytes in front of a block's first byte */
     /* Spearman's rank correlation of directory index and file offset; of all containers the mean, weighted by
      * pairs. */
     uint32_t pairs; /* blocks it was made of; 0: fewer than three */

@@ -245,7 +245,8 @@ bool container_read(const uint8_t *bytes, size_t size, struct arena *arena, stru
     return read_end(&r);
 }
 
-bool container_peek(const uint8_t *bytes, size_t size, uint32_t *decoder_version, enum container_reason *reason)
+bool container_peek(const uint8_t *bytes, size_t size, uint32_t *decoder_version,
+                    enum container_reason *reason)
 {
     if (size < 8 || bytes[0] < 1 || bytes[0] > CONTAINER_VERSION || bytes[7] >= CONTAINER_REASON_COUNT)
         return false;
@@ -577,10 +578,13 @@ static void read_evidence(struct reader *r, struct anchor_evidence *evidence)
         *measures[i] = reader_f32le(r, "evidence");
 }
 
+/* Version 1 has no leads. */
+#define CANDIDATES_VERSION 2
+
 bool candidates_write(struct buffer *out, const struct resource_record *record)
 {
     const struct resource *resource = &record->resource;
-    write_u8(out, RECORD_VERSION);
+    write_u8(out, CANDIDATES_VERSION);
     write_u32(out, resource->candidates_dropped);
     write_u32(out, resource->chosen);
     write_u32(out, resource->candidate_count);
@@ -592,8 +596,18 @@ bool candidates_write(struct buffer *out, const struct resource_record *record)
         write_hash(out, &record->candidate_hashes[i].index_bytes);
         write_hash(out, &record->candidate_hashes[i].vertex_bytes);
         write_hash(out, &record->candidate_hashes[i].geometry);
+        write_u8(out, candidate->lead_size);
+        buffer_append(out, candidate->lead, CANDIDATE_LEAD);
     }
     return !out->failed;
+}
+
+static void read_lead(struct reader *r, struct candidate *candidate)
+{
+    candidate->lead_size = read_below(r, CANDIDATE_LEAD + 1, "size of a lead");
+    const uint8_t *bytes = reader_bytes(r, CANDIDATE_LEAD, "lead");
+    if (bytes)
+        memcpy(candidate->lead, bytes, CANDIDATE_LEAD);
 }
 
 bool candidates_read(const uint8_t *bytes, size_t size, struct arena *arena, struct resource_record *record,
@@ -601,7 +615,10 @@ bool candidates_read(const uint8_t *bytes, size_t size, struct arena *arena, str
 {
     struct reader r = reader_make(bytes, size, 0, "candidates record", err);
     struct resource *resource = &record->resource;
-    read_version(&r);
+    unsigned version = reader_u8(&r, "version");
+    if (reader_ok(&r) && version != 1 && version != CANDIDATES_VERSION)
+        reader_fail(&r, ERROR_UNSUPPORTED, "version %u, this program reads 1 and %d", version,
+                    CANDIDATES_VERSION);
     uint32_t dropped = reader_u32le(&r, "dropped candidates"), chosen = reader_u32le(&r, "chosen candidate");
     uint32_t count = read_count(&r, CANDIDATE_SIZE, "candidates");
     struct candidate *list = read_room(&r, arena, count, sizeof *list);
@@ -616,6 +633,8 @@ bool candidates_read(const uint8_t *bytes, size_t size, struct arena *arena, str
         hashes[i].index_bytes = read_hash(&r, "hash of indices");
         hashes[i].vertex_bytes = read_hash(&r, "hash of vertices");
         hashes[i].geometry = read_hash(&r, "geometry");
+        if (version >= CANDIDATES_VERSION)
+            read_lead(&r, &list[i]);
     }
     if (!read_end(&r))
         return false;

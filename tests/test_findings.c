@@ -462,6 +462,12 @@ static void priors_are_measured(void **state)
         assert_int_equal(seen.list[i].preceded_by[COVERAGE_PADDING], 1);
         assert_int_equal(seen.list[i].preceded_by[COVERAGE_VERTEX], 1);
         assert_true(seen.list[i].order == 1.0);
+        for (int w = 0; w < 4; w++)
+            assert_int_equal(seen.list[i].before[w].blocks, w == 3 ? 3 : 2);
+        assert_int_equal(seen.list[i].before[3].distinct, 2);
+        assert_int_equal(seen.list[i].before[3].zero, 1);
+        assert_int_equal(seen.list[i].before[3].most, 7);
+        assert_int_equal(seen.list[i].before[3].most_count, 2);
     }
     store_close(store);
 }

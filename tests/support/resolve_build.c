@@ -123,6 +123,8 @@ static void make_marker(const struct build_resource *from, struct arena *arena, 
 static void make_candidate(const struct build_candidate *from, const struct xbg7_marker *marker,
                            struct arena *arena, struct candidate *out, struct candidate_hashes *hashes)
 {
+    out->lead_size = from->at > 4096 ? CANDIDATE_LEAD : 4;
+    out->lead[CANDIDATE_LEAD - 1] = from->content % 2 ? 7 : 0;
     const struct bounds bounds = bounds_of(from->content, marker->vertex_count);
     out->score = from->score != 0 ? from->score : 38;
     out->buffers = arena_alloc(arena, sizeof *out->buffers);

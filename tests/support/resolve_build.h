@@ -2,7 +2,8 @@
  *
  * A content is a mesh by number: equal numbers are equal bytes wherever they lie. A block of BUILD_VERTICES
  * vertices and BUILD_TRIANGLES triangles takes BUILD_BLOCK bytes. Candidates are perfect (anchor_is_exact)
- * unless told otherwise.
+ * unless told otherwise. In front of an odd content is the byte 7, of an even one zeros: 16 bytes, but 4 of a
+ * block at 4096.
  */
 #ifndef ANCHORAGE_RESOLVE_BUILD_H
 #define ANCHORAGE_RESOLVE_BUILD_H
