@@ -545,7 +545,8 @@ static bool prepare(struct sql *sql)
 /* The file is nobody's until it is renamed, so no journal is kept: it is whole or it is thrown away. */
 static bool fill(struct sql *sql, const char *file)
 {
-    if (sqlite3_open_v2(file, &sql->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) != SQLITE_OK)
+    if (sqlite3_open_v2(file, &sql->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
+                        NULL) != SQLITE_OK)
         return sql->db ? fail(sql, file) : out_of_memory(sql);
     bool ok =
         run_sql(sql, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;"

@@ -370,12 +370,10 @@ static void keep_contents(struct repair *repair)
 
 /* ---- places ---- */
 
-static bool read_source(struct repair *repair, const struct rebuild_entry *entry, struct arena *arena,
-                        struct source_record *record)
+static bool read_source(const struct rebuild_entry *entry, struct arena *arena, struct source_record *record)
 {
     struct value value;
     struct error ignored = {0};
-    (void)repair;
     return rebuild_value(DB_SOURCES, entry, &value) &&
            source_read(value.bytes, value.size, arena, record, &ignored);
 }
@@ -387,7 +385,7 @@ static void forget_chain(struct repair *repair, struct hash place)
         struct rebuild_entry *entry = rebuild_find(&repair->rebuild, DB_SOURCES, place.bytes, HASH_SIZE);
         struct source_record record;
         arena_reset(&repair->record);
-        if (!entry || !read_source(repair, entry, &repair->record, &record)) {
+        if (!entry || !read_source(entry, &repair->record, &record)) {
             repair->forget_archives = true; /* what it is in is not known */
             return;
         }
@@ -396,18 +394,16 @@ static void forget_chain(struct repair *repair, struct hash place)
     }
 }
 
-static void keep_places(struct repair *repair)
+/* Places of contents that are not kept. */
+static void forget_places(struct repair *repair)
 {
     size_t count;
     struct rebuild_entry *list = rebuild_list(&repair->rebuild, DB_SOURCES, &count);
     for (size_t i = 0; i < count; i++) {
         struct source_record record;
         arena_reset(&repair->arena);
-        if (!read_source(repair, &list[i], &repair->arena, &record))
-            continue; /* not kept; found by the members of its archive below, or a file that is read again */
-        bool lost = record.kind == SOURCE_CONTAINER &&
-                    !sound_entry(repair, DB_CONTAINERS, record.container.bytes, HASH_SIZE);
-        if (!lost)
+        if (!read_source(&list[i], &repair->arena, &record) || record.kind != SOURCE_CONTAINER ||
+            sound_entry(repair, DB_CONTAINERS, record.container.bytes, HASH_SIZE))
             continue;
         list[i].keep = false;
         repair->result->lost_contents++;
@@ -415,21 +411,22 @@ static void keep_places(struct repair *repair)
             repair->report(record.path, repair->ctx);
         forget_chain(repair, record.parent);
     }
-    /* A place that an archive is said to have had and that is not there any more. */
-    size_t members;
-    const struct rebuild_entry *references = rebuild_list(&repair->rebuild, DB_MEMBERS, &members);
-    for (size_t i = 0; i < members; i++)
-        if (references[i].size == HASH_SIZE && references[i].key_size == HASH_SIZE &&
-            !rebuild_find(&repair->rebuild, DB_SOURCES, references[i].stored, HASH_SIZE))
-            forget_chain(repair, hash_read(references[i].key));
-    for (size_t i = 0; i < members; i++) {
-        const struct rebuild_entry *member =
-            references[i].size == HASH_SIZE
-                ? rebuild_find(&repair->rebuild, DB_SOURCES, references[i].stored, HASH_SIZE)
-                : NULL;
+}
+
+/* Places that an archive is said to have and that cannot be read. A file's own place, when it is lost, is
+ * missed by nobody: the file is read again. */
+static void forget_parents_of_lost(struct repair *repair)
+{
+    size_t count;
+    const struct rebuild_entry *members = rebuild_list(&repair->rebuild, DB_MEMBERS, &count);
+    for (size_t i = 0; i < count; i++) {
         struct value value;
-        if (member && !rebuild_value(DB_SOURCES, member, &value))
-            forget_chain(repair, hash_read(references[i].key));
+        if (members[i].size != HASH_SIZE || members[i].key_size != HASH_SIZE)
+            continue;
+        const struct rebuild_entry *member =
+            rebuild_find(&repair->rebuild, DB_SOURCES, members[i].stored, HASH_SIZE);
+        if (!member || !rebuild_value(DB_SOURCES, member, &value))
+            forget_chain(repair, hash_read(members[i].key));
     }
 }
 
@@ -443,7 +440,7 @@ static void forget_archives(struct repair *repair)
     for (size_t i = 0; repair->forget_archives && i < count; i++) {
         struct source_record record;
         arena_reset(&repair->arena);
-        if (list[i].keep && read_source(repair, &list[i], &repair->arena, &record) &&
+        if (list[i].keep && read_source(&list[i], &repair->arena, &record) &&
             (record.format == FORMAT_ARCHIVE || record.format == FORMAT_XDVDFS))
             list[i].keep = false;
     }
@@ -524,7 +521,8 @@ static bool salvage(struct repair *repair, struct store *out)
         return false;
     mark_sound(repair);
     keep_contents(repair);
-    keep_places(repair);
+    forget_places(repair);
+    forget_parents_of_lost(repair);
     forget_archives(repair);
     keep_what_was_said(repair);
     result->sources = count_kept(repair, DB_SOURCES);
@@ -532,7 +530,6 @@ static bool salvage(struct repair *repair, struct store *out)
     result->resources = count_kept(repair, DB_RESOURCES);
     result->geometries = count_kept(repair, DB_GEOMETRY);
     result->lost_captures = count_lost(repair, DB_CAPTURES);
-    result->lost_geometries = count_lost(repair, DB_GEOMETRY);
     if (repair->lost.failed || repair->bytes.failed)
         return store_nomem(repair->err);
     return rebuild_write(&repair->rebuild, out, repair->err) &&

@@ -11,8 +11,7 @@ struct repair_result {
     uint64_t damages;                                  /* pages that were met with something wrong */
     uint64_t sources, contents, resources, geometries; /* saved */
     uint64_t lost_contents;                            /* told to `report`; the next run decodes them again */
-    uint64_t lost_captures;   /* of which nothing can be made again: they have to be given again */
-    uint64_t lost_geometries; /* that some record of a lost content named, or nobody did */
+    uint64_t lost_captures; /* of which nothing can be made again: they have to be given again */
 };
 
 /* Examines the store at `path`; when anything is wrong, puts all that is sound into a new store in its place

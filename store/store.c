@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -303,6 +304,8 @@ static bool open_map(struct store *store, bool single, size_t map, unsigned extr
 
 /* ---- the pages, before LMDB walks them ---- */
 
+static const char heads_differ[] = "its heads do not follow each other";
+
 /* Reads the heads of the commit that a transaction sees. *again is set when the writer is about to write over
  * it.
  */
@@ -317,11 +320,12 @@ static bool read_heads(struct store *store, uint64_t commit, struct tree_file *f
             !tree_read_meta(file->bytes + i * stat.ms_psize, stat.ms_psize, i, &heads[i]))
             return store_damaged(store, "one of its heads is none", err);
     const struct tree_meta own = heads[commit & 1], other = heads[~commit & 1];
-    /* Commits go to the two heads in turn, so that the other one is of the commit before, or already of the
-     * next. */
-    *again = other.commit == commit + 1 || own.commit == commit + 2;
-    if (!*again && (own.commit != commit || other.commit + 1 != commit))
-        return store_damaged(store, "its heads do not follow each other", err);
+    /* Commits go to the two heads in turn: the other one is of the commit before, or of the next one, which a
+     * writer announces only once it is on the disk. Past that the writer has gone on since the transaction
+     * began. */
+    *again = own.commit > commit || (other.commit > commit + 1 && own.commit == commit);
+    if (!*again && (own.commit != commit || (other.commit + 1 != commit && other.commit != commit + 1)))
+        return store_damaged(store, heads_differ, err);
     file->meta = own;
     return true;
 }
@@ -344,10 +348,15 @@ static bool verify_commit(struct store *store, uint64_t commit, bool *again, str
     bool ok = read_heads(store, commit, &file, again, err);
     if (ok && !*again) {
         struct error damage = {0};
+        const uint64_t pages = file.meta.pages;
         guard_enter(store);
         ok = tree_verify(&file, &damage);
         guard_leave();
-        if (!ok && damage.code == ERROR_NOMEM)
+        /* A head that was being written over when it was read says nothing of the store. */
+        if (!ok && damage.code != ERROR_NOMEM && read_heads(store, commit, &file, again, err) &&
+            (*again || file.meta.pages != pages))
+            ok = *again = true;
+        else if (!ok && damage.code == ERROR_NOMEM)
             store_nomem(err);
         else if (!ok)
             store_damaged(store, damage.msg, err);
@@ -367,8 +376,11 @@ static bool verify_pages(struct store *store, struct error *err)
             return store_fail(store, rc, "first transaction", err);
         ok = verify_commit(store, mdb_txn_id(txn), &again, err);
         mdb_txn_abort(txn);
+        if (ok && again)
+            sched_yield();
     }
-    return ok;
+    /* No writer is that fast: a head says to be of a commit that nobody made. */
+    return ok && (!again || store_damaged(store, heads_differ, err));
 }
 
 static bool check_schema(struct store_txn *txn, struct error *err)

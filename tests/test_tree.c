@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -123,6 +124,35 @@ static void nothing_is_found_in_a_sound_store(void **state)
     store_close(store);
 }
 
+/* Opening verifies the commit that it sees, while another process makes the next ones. */
+static void a_store_that_is_written_opens(void **state)
+{
+    int status;
+    unsigned opened = 0;
+    (void)state;
+    random_state = 2;
+    store_close(fixture_open(STORE_CREATE));
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        struct error err = {0};
+        struct store *store = store_open(fixture_path, STORE_WRITE, false, &err);
+        bool ok = store != NULL;
+        for (unsigned commit = 0; ok && commit < 150; commit++)
+            ok = store_update(store, churn, NULL, &err);
+        _exit(ok ? 0 : 1);
+    }
+    while (waitpid(pid, &status, WNOHANG) == 0) {
+        struct error err = {0};
+        struct store *store = store_open(fixture_path, STORE_READ, false, &err);
+        if (!store)
+            fail_msg("opening %u: %s", opened, err.msg);
+        store_close(store);
+        opened++;
+    }
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0 && opened > 0);
+}
+
 /* ---- flips ---- */
 
 /* Flips of heads, of page heads and of nodes in branches: the walk finds every one. */
@@ -236,6 +266,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(nothing_is_found_in_a_sound_store, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(a_store_that_is_written_opens, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(every_flip_in_a_branch_page_is_found, fixture_setup,
                                         fixture_teardown),
         cmocka_unit_test_setup_teardown(a_wrong_bit_is_noticed_or_changes_nothing, fixture_setup,

@@ -62,6 +62,16 @@ flip() {
     ' "$1" "$2"
 }
 
+# At length: nearly every bit of a small store, in one process.
+if [ "$flips" -ge 100 ] && [ -x "$build/tests/test_tree" ]; then
+    if ANCHORAGE_FLIP_STEP=7 "$build/tests/test_tree" >tree.log 2>&1; then
+        echo "ok - a small store: each seventh bit is noticed or changes nothing"
+    else
+        echo "not ok - a small store"
+        tail -n 20 tree.log
+    fi
+fi
+
 wrong=0 noticed=0 repaired=0
 complain() {
     echo "flip $1, $(cat where): $2"
