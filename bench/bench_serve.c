@@ -243,8 +243,8 @@ static void write_target(const struct kind *kind, unsigned request, char *out, s
 struct client {
     const struct kind *kind;
     int port;
-    unsigned first, count;  /* which requests are this client's */
-    double *server, *whole; /* [count] seconds */
+    unsigned first, count;        /* which requests are this client's */
+    double *server, *cpu, *whole; /* [count] seconds */
     bool failed;
 };
 
@@ -261,7 +261,7 @@ static int dial(int port)
 }
 
 /* One request over a connection that stays; false unless the answer is a 200 that came whole. */
-static bool ask(int fd, const char *target, double *server, char *answer, size_t room)
+static bool ask(int fd, const char *target, double *server, double *cpu, char *answer, size_t room)
 {
     char request[512];
     size_t used = 0, size = 0;
@@ -281,8 +281,10 @@ static bool ask(int fd, const char *target, double *server, char *answer, size_t
         if (size >= room)
             return false;
     }
-    const char *timing = strstr(answer, "Server-Timing: answer;dur=");
+    const char *timing = strstr(answer, "Server-Timing: answer;dur="),
+               *of = timing ? strstr(timing, "cpu;dur=") : NULL;
     *server = timing ? strtod(timing + 26, NULL) / 1e3 : 0;
+    *cpu = of ? strtod(of + 8, NULL) / 1e3 : 0;
     return strncmp(answer, "HTTP/1.1 200", 12) == 0;
 }
 
@@ -296,7 +298,7 @@ static void *run_client(void *ctx)
     for (unsigned i = 0; i < client->count && !client->failed; i++) {
         write_target(client->kind, client->first + i, target, sizeof target);
         double start = bench_now();
-        client->failed = !ask(fd, target, &client->server[i], answer, room);
+        client->failed = !ask(fd, target, &client->server[i], &client->cpu[i], answer, room);
         client->whole[i] = bench_now() - start;
     }
     if (fd >= 0)
@@ -306,21 +308,23 @@ static void *run_client(void *ctx)
 }
 
 struct figures {
-    double server_median, server_most, client_median, per_second; /* most: 99 of 100 are at most that */
+    double server_median, server_most, cpu_median, client_median,
+        per_second; /* most: 99 of 100 are at most that */
 };
 
 static bool measure(const struct kind *kind, int port, unsigned clients, unsigned requests,
                     struct figures *out)
 {
-    static double server[REQUESTS], whole[REQUESTS];
+    static double server[REQUESTS], cpu[REQUESTS], whole[REQUESTS];
     struct client list[CLIENTS];
     pthread_t threads[CLIENTS];
     bool ok = true;
     double start = bench_now();
     for (unsigned i = 0; i < clients; i++) {
         unsigned first = i * requests / clients;
-        list[i] = (struct client){kind,           port,          first, (i + 1) * requests / clients - first,
-                                  server + first, whole + first, false};
+        list[i] =
+            (struct client){kind,           port,        first,         (i + 1) * requests / clients - first,
+                            server + first, cpu + first, whole + first, false};
         list[i].failed = pthread_create(&threads[i], NULL, run_client, &list[i]) != 0;
         if (list[i].failed)
             threads[i] = pthread_self();
@@ -333,6 +337,7 @@ static bool measure(const struct kind *kind, int port, unsigned clients, unsigne
     out->per_second = requests / (bench_now() - start);
     out->server_median = bench_median(server, requests); /* which sorts */
     out->server_most = server[requests * 99 / 100];
+    out->cpu_median = bench_median(cpu, requests);
     out->client_median = bench_median(whole, requests);
     return ok;
 }
@@ -341,9 +346,10 @@ static bool measure(const struct kind *kind, int port, unsigned clients, unsigne
 
 static json_t *row_of(const char *name, unsigned clients, const struct figures *f)
 {
-    return json_pack("{s:s, s:i, s:f, s:f, s:f, s:f}", "kind", name, "clients", (int)clients,
+    return json_pack("{s:s, s:i, s:f, s:f, s:f, s:f, s:f}", "kind", name, "clients", (int)clients,
                      "server_ms_median", f->server_median * 1e3, "server_ms_99", f->server_most * 1e3,
-                     "client_ms_median", f->client_median * 1e3, "per_second", f->per_second);
+                     "server_cpu_ms_median", f->cpu_median * 1e3, "client_ms_median", f->client_median * 1e3,
+                     "per_second", f->per_second);
 }
 
 static bool measure_all(int port, json_t *rows, struct error *err)
@@ -384,13 +390,16 @@ static void print_rows(const json_t *rows)
 {
     size_t i;
     const json_t *row;
-    printf("%-36s %8s %12s %10s %12s %10s\n", "", "clients", "server ms", "99 of 100", "client ms", "per s");
+    printf("%-36s %8s %12s %10s %8s %12s %10s\n", "", "clients", "server ms", "99 of 100", "cpu ms",
+           "client ms", "per s");
     json_array_foreach(rows, i, row)
     {
-        printf("%-36s %8lld %12.3f %10.3f %12.3f %10.0f\n", json_string_value(json_object_get(row, "kind")),
+        printf("%-36s %8lld %12.3f %10.3f %8.3f %12.3f %10.0f\n",
+               json_string_value(json_object_get(row, "kind")),
                (long long)json_integer_value(json_object_get(row, "clients")),
                json_real_value(json_object_get(row, "server_ms_median")),
                json_real_value(json_object_get(row, "server_ms_99")),
+               json_real_value(json_object_get(row, "server_cpu_ms_median")),
                json_real_value(json_object_get(row, "client_ms_median")),
                json_real_value(json_object_get(row, "per_second")));
     }

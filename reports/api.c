@@ -242,6 +242,7 @@ void api_answer(struct api *api, const struct api_request *request, struct api_r
     if (!answer(api, &call) || !response->status) {
         response->fault = call.err;
         response->tag[0] = '\0';
+        response->self_contained = false;
         error_clear(&call.err);
         if (!call_refuse(&call, 500, "%s", response->fault.msg)) {
             call_take(&call, 500, "application/json; charset=utf-8", NULL, 0);

@@ -10,6 +10,7 @@
 #include "reports/page_data.h"
 
 #define WORDS_MOST  8
+#define HASH_WORD   6  /* hexadecimal digits that are taken for the beginning of a hash */
 #define ORDERS_MOST 24 /* kept; every key alone, both ways */
 
 struct container_row {
@@ -26,7 +27,12 @@ struct resource_row {
     double score, margin;
     struct hash geometry;
     const char *name;
-    const char *text; /* what words are looked for in, in lower case: name, address, geometry, a line each */
+};
+
+/* What a search looks at first, apart from the rest so that it is little to go through. */
+struct searched {
+    const char *name;   /* in lower case */
+    uint32_t container; /* into containers */
 };
 
 struct order {
@@ -40,7 +46,8 @@ struct catalogue {
     struct arena strings;
     struct container_row *containers;
     struct resource_row *resources;
-    size_t container_count, container_room, resource_count, resource_room;
+    struct searched *searched; /* [resource_count] */
+    size_t container_count, container_room, resource_count, resource_room, searched_count, searched_room;
     pthread_mutex_t mutex; /* guards the orders and the page, which are made later than the rest */
     struct order orders[ORDERS_MOST];
     unsigned order_count;
@@ -75,6 +82,7 @@ void catalogue_release(const struct catalogue *catalogue)
     arena_free(&own->strings);
     free(own->containers);
     free(own->resources);
+    free(own->searched);
     free(own);
 }
 
@@ -113,19 +121,12 @@ static void fold(char *text)
             *text += 'a' - 'A';
 }
 
-static const char *searched_text(struct arena *arena, const char *name, const char *address,
-                                 const struct hash *geometry)
+static const char *folded(struct arena *arena, const char *text)
 {
-    char hex[HASH_HEX] = "";
-    size_t room = strlen(name) + strlen(address) + sizeof hex + 2;
-    char *text = arena_alloc(arena, room);
-    if (!text)
-        return NULL;
-    if (!hash_is_zero(geometry))
-        hash_format(geometry, hex);
-    snprintf(text, room, "%s\n%s\n%s", name, address, hex);
-    fold(text);
-    return text;
+    char *copy = arena_copy(arena, text, strlen(text));
+    if (copy)
+        fold(copy);
+    return copy;
 }
 
 static bool add_resource(const struct view_resource *view, void *ctx)
@@ -150,9 +151,13 @@ static bool add_resource(const struct view_resource *view, void *ctx)
         .margin = resource->margin,
         .geometry = view->record->geometry,
         .name = arena_copy(&catalogue->strings, view->name, strlen(view->name)),
-        .text = searched_text(&catalogue->strings, view->name, view->address, &view->record->geometry),
     };
-    return (row->name && row->text) || out_of_memory(build->err);
+    struct searched *searched = add_row((void **)&catalogue->searched, &catalogue->searched_count,
+                                        &catalogue->searched_room, sizeof *searched);
+    if (!searched || !row->name || !(searched->name = folded(&catalogue->strings, row->name)))
+        return out_of_memory(build->err);
+    searched->container = row->container;
+    return true;
 }
 
 static bool add_container(const struct view_container *view, void *ctx)
@@ -161,11 +166,10 @@ static bool add_container(const struct view_container *view, void *ctx)
     struct catalogue *catalogue = build->catalogue;
     struct container_row *row = add_row((void **)&catalogue->containers, &catalogue->container_count,
                                         &catalogue->container_room, sizeof *row);
-    char *text = arena_copy(&catalogue->strings, view->path, strlen(view->path));
+    const char *text = folded(&catalogue->strings, view->path);
     const char *path = arena_copy(&catalogue->strings, view->path, strlen(view->path));
     if (!row || !text || !path)
         return out_of_memory(build->err);
-    fold(text);
     *row = (struct container_row){path, text, (uint8_t)view->status, (uint8_t)view->reason,
                                   (uint8_t)view->format};
     return view_resources_of(build->txn, view, build->all, add_resource, build, build->err);
@@ -193,6 +197,8 @@ struct catalogue *catalogue_build(struct store_txn *txn, struct error *err)
 
 struct words {
     const char *word[WORDS_MOST]; /* in lower case */
+    const char *mark[WORDS_MOST]; /* its '#', or NULL: it may be a part of an address across that */
+    bool of_a_hash[WORDS_MOST];   /* it may be the beginning of a geometry's hash */
     size_t count;
 };
 
@@ -205,20 +211,59 @@ static bool words_split(const char *text, struct arena *arena, struct words *wor
         return out_of_memory(err);
     fold(at);
     for (at += strspn(at, " "); *at; at += strspn(at, " ")) {
-        words->word[words->count++] = at;
-        if (words->count == WORDS_MOST)
-            break;
-        at += strcspn(at, " ");
+        char *word = at;
+        at += words->count + 1 < WORDS_MOST ? strcspn(at, " ") : strlen(at);
         if (*at)
             *at++ = '\0';
+        words->mark[words->count] = strchr(word, '#');
+        words->of_a_hash[words->count] =
+            strspn(word, "0123456789abcdef") >= HASH_WORD && !word[strspn(word, "0123456789abcdef")];
+        words->word[words->count++] = word;
     }
     return true;
 }
 
-static bool has_words(const char *text, const struct words *words)
+/* Which of the words a text has, a bit each. */
+static unsigned words_in(const char *text, const struct words *words)
 {
+    unsigned found = 0;
     for (size_t i = 0; i < words->count; i++)
-        if (!strstr(text, words->word[i]))
+        found |= (unsigned)(strstr(text, words->word[i]) != NULL) << i;
+    return found;
+}
+
+/* A word that neither the name nor the container's path has may still be a part of the address across '#', or
+ * of the geometry's hash. */
+static bool found_elsewhere(const struct catalogue *catalogue, size_t number, const struct words *words,
+                            size_t which)
+{
+    if (!words->mark[which] && !words->of_a_hash[which])
+        return false;
+    const struct resource_row *row = &catalogue->resources[number];
+    const char *word = words->word[which], *mark = words->mark[which];
+    char text[HASH_HEX];
+    if (mark) {
+        const char *path = catalogue->containers[row->container].text;
+        size_t before = (size_t)(mark - word), length = strlen(path);
+        snprintf(text, sizeof text, "%u", row->key.index);
+        return before <= length && memcmp(path + length - before, word, before) == 0 &&
+               (strncmp(text, mark + 1, strlen(mark + 1)) == 0 ||
+                strncmp(catalogue->searched[number].name, mark + 1, strlen(mark + 1)) == 0);
+    }
+    if (hash_is_zero(&row->geometry))
+        return false;
+    hash_format(&row->geometry, text);
+    return strncmp(text, word, strlen(word)) == 0;
+}
+
+/* `in_path`: the words that each container's path has. */
+static bool has_words(const struct catalogue *catalogue, size_t number, const struct words *words,
+                      const uint8_t *in_path)
+{
+    const struct searched *searched = &catalogue->searched[number];
+    for (size_t i = 0; i < words->count; i++)
+        if (!(in_path[searched->container] >> i & 1) && !strstr(searched->name, words->word[i]) &&
+            !found_elsewhere(catalogue, number, words, i))
             return false;
     return true;
 }
@@ -335,18 +380,23 @@ bool catalogue_resources(const struct catalogue *catalogue, const struct view_fi
     size_t rows = catalogue->resource_count;
     const struct resource_key **list = arena_array(arena, window_room(window, rows), sizeof *list);
     bool *within = arena_array(arena, catalogue->container_count, sizeof *within);
+    uint8_t *in_path = arena_array(arena, catalogue->container_count, sizeof *in_path);
     struct row_view *scratch = arena_alloc(arena, sizeof *scratch);
     const uint32_t *order = scratch && sort->count ? find_order(catalogue, sort, arena, scratch) : NULL;
-    if (!list || !within || !scratch || (sort->count && !order))
+    if (!list || !within || !in_path || !scratch || (sort->count && !order))
         return out_of_memory(err);
     if (!words_split(text, arena, &words, err))
         return false;
-    for (size_t i = 0; i < catalogue->container_count; i++)
-        within[i] = !filter->container || glob_matches(filter->container, catalogue->containers[i].path);
+    for (size_t i = 0; i < catalogue->container_count; i++) {
+        const struct container_row *row = &catalogue->containers[i];
+        within[i] = !filter->container || glob_matches(filter->container, row->path);
+        in_path[i] = within[i] ? (uint8_t)words_in(row->text, &words) : 0;
+    }
     for (size_t i = 0; i < rows; i++) {
-        const struct resource_row *row = &catalogue->resources[order ? order[i] : i];
-        if (!within[row->container] || !has_words(row->text, &words))
+        size_t number = order ? order[i] : i;
+        if (!within[catalogue->searched[number].container] || !has_words(catalogue, number, &words, in_path))
             continue;
+        const struct resource_row *row = &catalogue->resources[number];
         show_row(catalogue, row, scratch);
         if (view_passes(filter, &scratch->record.resource, row->name) && in_window(&counter))
             list[counter.shown - 1] = &row->key;
@@ -378,7 +428,8 @@ bool catalogue_containers(const struct catalogue *catalogue, const struct catalo
         return false;
     for (size_t i = 0; i < catalogue->container_count; i++) {
         const struct container_row *row = &catalogue->containers[i];
-        if (has_words(row->text, &words) && container_passes(row, filter) && in_window(&counter))
+        if (words_in(row->text, &words) + 1 == 1u << words.count && container_passes(row, filter) &&
+            in_window(&counter))
             list[counter.shown - 1] = row->path;
     }
     *paths = list;

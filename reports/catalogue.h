@@ -24,10 +24,11 @@ struct catalogue_window {
     uint64_t offset, limit;
 };
 
-/* What passes `filter` and has every word of `words` (NULL: any) in its name, its address or its geometry's
- * hash, whatever the case of its ASCII letters: the keys of those in the window, in the order of `sort`, in
- * the arena, and how many there are in all. The filter's own limit says nothing here. False with *err set
- * when memory runs out. An order is made when it is first asked for, and kept. */
+/* What passes `filter` and has every word of `words` (NULL: any) in its name or its address, or as the
+ * beginning of its geometry's hash (six digits or more), whatever the case of ASCII letters: the keys of
+ * those in the window, in the order of `sort`, in the arena, and how many there are in all. The filter's own
+ * limit says nothing here. False with *err set when memory runs out. An order is made when it is first asked
+ * for, and kept. */
 bool catalogue_resources(const struct catalogue *catalogue, const struct view_filter *filter,
                          const char *words, const struct view_sort *sort, struct catalogue_window window,
                          struct arena *arena, const struct resource_key ***keys, size_t *count,
