@@ -152,7 +152,8 @@ dashboard:
 
 BUILD_PACKAGES := gcc libc6-dev pkg-config libarchive-dev liblmdb-dev libxxhash-dev libjansson-dev libmicrohttpd-dev \
                   libzstd-dev zlib1g-dev libmeshoptimizer-dev libpng-dev libsqlite3-dev libseccomp-dev nodejs npm
-TEST_PACKAGES  := libcmocka-dev bats jq sqlite3 assimp-utils chromium curl prometheus zstd lz4 lmdb-utils man-db
+TEST_PACKAGES  := libcmocka-dev bats jq sqlite3 assimp-utils chromium curl prometheus zstd lz4 lmdb-utils man-db \
+                  slurm-wlm munge parallel procps
 FUZZ_PACKAGES  := clang-14 libclang-rt-14-dev
 
 .PHONY: deps test-deps
@@ -177,6 +178,12 @@ quick: deps
 	@.ci/install-packages libcmocka-dev
 	$(MAKE) -j$(JOBS) config=release all
 	tests/run --release build/release --quick
+
+# Shards on a real Slurm cluster of this machine, and with GNU parallel; part of `make check`.
+.PHONY: check-cluster
+check-cluster: test-deps
+	$(MAKE) -j$(JOBS) config=release all
+	tests/run --release build/release --cluster
 
 # What takes longer: the same truths at the scale of the studied disc, for three seeds.
 .PHONY: check-full
@@ -229,6 +236,7 @@ bench: $(PROGRAM)
 	$(PROGRAM) bench decode
 	$(PROGRAM) bench store
 	$(PROGRAM) bench serve
+	bench/cluster.sh $(PROGRAM)
 
 # ---- housekeeping ------------------------------------------------------------------------------------------
 
@@ -261,6 +269,7 @@ help:
 	@echo "make demo        install what is missing, build, decode a small corpus, show the result"
 	@echo "make check       install what tests need, build, run every test (release and sanitizers)"
 	@echo "make quick       the fast tests, under a minute"
+	@echo "make check-cluster shards on a Slurm cluster of this machine, and with GNU parallel"
 	@echo "make check-full  location and global passes at disc scale, three seeds"
 	@echo "make check-hostile  faults, power cuts, kills and threads at full length"
 	@echo "make fuzz        every harness for FUZZ_S seconds"

@@ -39,6 +39,7 @@ int cmd_diff(int argc, char **argv);
 int cmd_corpus(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_plan(int argc, char **argv);
+int cmd_submit(int argc, char **argv);
 int cmd_merge(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
 

@@ -2,10 +2,11 @@
 #include <string.h>
 
 #include "cmd/cmd.h"
+#include "cmd/job.h"
 #include "cmd/merging.h"
 #include "pipeline/parallel.h"
 
-enum { OPT_OUTPUT, OPT_PREFER, OPT_CAPTURES, OPT_THREADS, OPT_JSON };
+enum { OPT_OUTPUT, OPT_PREFER, OPT_CAPTURES, OPT_THREADS, OPT_JSON, OPT_JOB };
 
 static const struct command command = {
     .name = "merge",
@@ -26,11 +27,13 @@ static const struct command command = {
                               "JSON lines: what a running engine drew; kept until withdrawn"},
             [OPT_THREADS] = {"threads", 'j', "N", "threads of resolve (default: all processors)"},
             [OPT_JSON] = {"json", 0, NULL, "print the summary as one JSON object"},
+            [OPT_JOB] = {"job", 0, "DIR",
+                         "merge the shards of a job into its store, if all are there; no STORE, no -o then"},
             {0},
         },
 };
 
-static int parse_options(int argc, char **argv, struct merging *merging)
+static int parse_options(int argc, char **argv, struct merging *merging, const char **job)
 {
     const char *argument;
     uint64_t number;
@@ -56,12 +59,19 @@ static int parse_options(int argc, char **argv, struct merging *merging)
         case OPT_JSON:
             merging->json = true;
             break;
+        case OPT_JOB:
+            *job = argument;
+            break;
         case OPTIONS_HELP:
             return -1;
         default:
             return EXIT_USAGE;
         }
     }
+    if (*job && (merging->output || merging->captures_path || merging->options.prefer_newer || optind < argc))
+        return usage_error(&command, "--job goes with -j and --json alone: the job has all else");
+    if (*job)
+        return EXIT_DONE;
     if (!merging->output)
         return usage_error(&command, "-o STORE is missing");
     if (optind == argc)
@@ -72,9 +82,12 @@ static int parse_options(int argc, char **argv, struct merging *merging)
 int cmd_merge(int argc, char **argv)
 {
     struct merging merging = {.threads = par_default_threads()};
-    int status = parse_options(argc, argv, &merging);
+    const char *job = NULL;
+    int status = parse_options(argc, argv, &merging, &job);
     if (status != EXIT_DONE)
         return status < 0 ? EXIT_DONE : status;
+    if (job)
+        return job_reduce(job, merging.threads, merging.json);
     merging.inputs = (const char *const *)argv + optind;
     merging.input_count = (size_t)(argc - optind);
     return merge_stores(&merging);

@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cmd/job.h"
 #include "cmd/limits.h"
 #include "cmd/progress.h"
 #include "cmd/resolution.h"
@@ -32,6 +33,7 @@ enum {
     OPT_PLAN,
     OPT_SPLIT,
     OPT_SEED,
+    OPT_JOB,
     OPT_REPORT,
     OPT_LIMITS
 };
@@ -62,6 +64,7 @@ static const struct command command = {
             [OPT_PLAN] = {"plan", 0, "PLAN", "with --shard: shards as `plan` has cut them; no INPUT then"},
             [OPT_SPLIT] = {"split", 0, "BYTES",
                            "with --shard: share archives of at least that size (default: 64 MiB)"},
+            [OPT_JOB] = {"job", 0, "DIR", "with --shard: do a shard of what `submit` has put into DIR"},
             [OPT_SEED] = {"seed", 0, "STORE", "with --shard: leave out what that store knows already"},
             [OPT_REPORT] = {"report", 0, "DIR", "write a report of the store into DIR at the end (`report`)"},
             LIMIT_OPTIONS(OPT_LIMITS),
@@ -78,7 +81,7 @@ struct run {
     struct limit_settings limits;
     struct spool *spool;
     unsigned fail_on;
-    const char *log_path, *captures_path, *report_path, *plan_path, *seed_path;
+    const char *log_path, *captures_path, *report_path, *plan_path, *seed_path, *job_directory;
     struct shard shard; /* count 0: all of it */
     struct plan *plan;
     struct plan_files files;
@@ -127,6 +130,13 @@ static bool parse_fail_on(const char *list, unsigned *mask)
 static int check_shard_options(int argc, const struct run *run)
 {
     bool sharded = run->shard.count != 0;
+    if (run->job_directory &&
+        (!sharded || run->store_path || run->plan_path || run->seed_path || optind < argc))
+        return usage_error(&command, "--job goes with --shard and -j alone: the job has all else");
+    if (run->job_directory)
+        return EXIT_DONE;
+    if (!run->store_path)
+        return usage_error(&command, "-s STORE is missing");
     if (!sharded && (run->plan_path || run->seed_path || run->split))
         return usage_error(&command, "--plan, --split and --seed go with --shard");
     if (sharded && run->captures_path)
@@ -188,6 +198,9 @@ static int parse_options(int argc, char **argv, struct run *run)
                 return usage_error(&command, "--split takes a number of bytes, not '%s'", argument);
             run->split = true;
             break;
+        case OPT_JOB:
+            run->job_directory = argument;
+            break;
         case OPT_SEED:
             run->seed_path = argument;
             break;
@@ -201,8 +214,6 @@ static int parse_options(int argc, char **argv, struct run *run)
                 return EXIT_USAGE;
         }
     }
-    if (!run->store_path)
-        return usage_error(&command, "-s STORE is missing");
     return check_shard_options(argc, run);
 }
 
@@ -540,6 +551,8 @@ int cmd_run(int argc, char **argv)
     int status = parse_options(argc, argv, &run);
     if (status != EXIT_DONE)
         return status < 0 ? EXIT_DONE : status;
+    if (run.job_directory)
+        return job_task(run.job_directory, run.shard.index, run.shard.count, run.threads);
     char *arguments = join_arguments(argc, argv);
     run.record.arguments = arguments ? arguments : "";
     struct error err = {0};

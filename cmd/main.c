@@ -27,6 +27,7 @@ static const struct {
     {"repair", cmd_repair, "save what is sound of a damaged store"},
     {"prune", cmd_prune, "drop what is gone and what is old"},
     {"plan", cmd_plan, "cut the work of a run into shards"},
+    {"submit", cmd_submit, "a run on many machines"},
     {"merge", cmd_merge, "several stores into one, the result independent of their order"},
     {"corpus", cmd_corpus, "write a corpus whose truth is known"},
     {"bench", cmd_bench, "measure, beside the machine's own limit"},

@@ -137,11 +137,11 @@ static bool print(struct work *work, struct error *err)
     const struct merging *merging = work->merging;
     struct store *store = work->place.store;
     if (merging->json) {
-        json_t *object =
-            json_pack("{s:s, s:I, s:I, s:I, s:o, s:o}", "store", merging->output, "merged",
-                      (json_int_t)merging->input_count, "bytes", (json_int_t)work->merged.bytes, "partial",
-                      (json_int_t)work->merged.incomplete, "resolved", resolution_json(&work->resolved),
-                      "totals", json_of_summary(&work->summary));
+        json_t *object = json_pack(
+            "{s:s, s:f, s:I, s:I, s:I, s:o, s:o}", "store", merging->output, "seconds", work->seconds,
+            "merged", (json_int_t)merging->input_count, "bytes", (json_int_t)work->merged.bytes, "partial",
+            (json_int_t)work->merged.incomplete, "resolved", resolution_json(&work->resolved), "totals",
+            json_of_summary(&work->summary));
         return json_print(object, stdout) ||
                error_set(err, ERROR_IO, ERROR_NO_OFFSET, "cannot print the summary");
     }

@@ -36,8 +36,8 @@ struct shard_deal {
 };
 struct shard_deal shard_deal(const struct shard *shard, const char *path);
 
-/* What this shard has seen of such an archive, as the other shards' parts will be joined with it (store/part.h).
- * `archive` is its record as far as this shard knows it. */
+/* What this shard has seen of such an archive, as the other shards' parts will be joined with it
+ * (store/part.h). `archive` is its record as far as this shard knows it. */
 struct part_record shard_part(const struct shard_deal *deal, const struct extracted *item,
                               const struct container_record *archive);
 

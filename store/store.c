@@ -517,6 +517,12 @@ bool store_sync(struct store *store, struct error *err)
     return rc == MDB_SUCCESS || store_fail(store, rc, "sync", err);
 }
 
+bool store_copy(struct store *store, int fd, struct error *err)
+{
+    int rc = mdb_env_copyfd2(store->env, fd, MDB_CP_COMPACT);
+    return rc == MDB_SUCCESS || store_fail(store, rc, "copy", err);
+}
+
 bool store_is_sealed(const struct store *store)
 {
     return store->sealed;
