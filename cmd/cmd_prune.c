@@ -150,9 +150,10 @@ int cmd_prune(int argc, char **argv)
         return status < 0 ? EXIT_DONE : status;
     if (!prune(&job, argv[optind], &err))
         return failure(&err);
+    bool printed = true;
     if (job.json)
-        print_json(&job.result);
+        printed = print_json(&job.result);
     else
         print_result(&job.result);
-    return flush_output() ? EXIT_DONE : EXIT_FAILED;
+    return flush_output() && printed ? EXIT_DONE : EXIT_FAILED;
 }

@@ -203,13 +203,15 @@ static enum diff_class classify(const struct diff_side *before, const struct dif
 static void compare(struct comparison *c, struct item *before, const char *before_path, struct item *after,
                     const char *after_path)
 {
-    struct diff_row row = {.name = after ? after->name : before->name};
+    struct diff_row row = {0};
     if (before) {
+        row.name = before->name;
         row.before = before->side;
         row.before.container = before_path;
         before->taken = true;
     }
     if (after) {
+        row.name = after->name;
         row.after = after->side;
         row.after.container = after_path;
         after->taken = true;

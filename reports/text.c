@@ -246,6 +246,18 @@ static void print_cell(const struct table *table, const char *text, size_t width
         fprintf(table->out, "%*s", right ? 2 : (int)pad + 2, "");
 }
 
+/* Takes up to `cut` columns off a width; how many. */
+static size_t narrow(size_t *width, size_t cut)
+{
+    const size_t least = 12;
+    if (*width <= least)
+        return 0;
+    if (cut > *width - least)
+        cut = *width - least;
+    *width -= cut;
+    return cut;
+}
+
 static void print_aligned(struct table *table)
 {
     size_t n = table->column_count, rows = table->cell_count / n, total = 0;
@@ -261,17 +273,20 @@ static void print_aligned(struct table *table)
     }
     for (size_t c = 0; c < n; c++)
         total += width[c] + (c ? 2 : 0);
-    /* The columns that may give way do so first, then, where names are long, other text. */
+    /* The columns that may give way do so first, then, where that is not enough, whichever text is widest. */
     size_t room = terminal_columns(table->out);
-    for (int stretch = 1; stretch >= 0; stretch--)
-        for (size_t c = 0; c < n && total > room; c++) {
-            const size_t least = 12;
-            if (table->columns[c].right || table->columns[c].stretch != (bool)stretch || width[c] <= least)
-                continue;
-            size_t cut = width[c] - least < total - room ? width[c] - least : total - room;
-            width[c] -= cut;
-            total -= cut;
-        }
+    for (size_t c = 0; c < n && total > room; c++)
+        if (table->columns[c].stretch)
+            total -= narrow(&width[c], total - room);
+    while (total > room) {
+        size_t widest = 0;
+        for (size_t c = 1; c < n; c++)
+            if (!table->columns[c].right && (table->columns[widest].right || width[c] > width[widest]))
+                widest = c;
+        if (table->columns[widest].right || !narrow(&width[widest], 1))
+            break;
+        total--;
+    }
     for (size_t c = 0; c < n; c++)
         print_cell(table, table->columns[c].title, width[c], table->columns[c].right, c + 1 == n, 1);
     fputc('\n', table->out);
