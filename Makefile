@@ -237,6 +237,7 @@ bench: $(PROGRAM)
 	$(PROGRAM) bench store
 	$(PROGRAM) bench serve
 	bench/cluster.sh $(PROGRAM)
+	$(PROGRAM) bench report
 
 # ---- housekeeping ------------------------------------------------------------------------------------------
 

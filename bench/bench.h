@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "formats/error.h"
+
 struct bench_options {
     bool json;
     unsigned runs;  /* timed runs of each side, interleaved; the median counts */
@@ -30,6 +32,18 @@ int bench_scan(const struct bench_options *options);
 /* What a server takes for searches, resources and geometry of 100 000 resources. Of the options `json` and
  * `directory` count. */
 int bench_serve(const struct bench_options *options);
+/* Page data against a scan over the store's resource values, and thumbnails a second, over a store of the
+ * size of the studied disc. Of the options `json`, `runs`, `threads` and `directory` count. */
+int bench_report(const struct bench_options *options);
+
+/* What a process of the program took. */
+struct bench_usage {
+    double seconds;
+    uint64_t anonymous; /* peak of RssAnon as sampled every 5 ms, bytes */
+};
+/* `run` over an input, in a process of its own. False with *err set when it fails. */
+bool bench_run_program(const char *store, const char *input, int threads, struct bench_usage *usage,
+                       struct error *err);
 
 /* Seconds of the monotonic clock. */
 double bench_now(void);

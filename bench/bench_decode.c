@@ -106,11 +106,6 @@ static bool write_flat(const char *path, const struct buffer *bytes, struct erro
 /* ---- our side: the program in a process of its own
  * ---------------------------------------------------------- */
 
-struct child_usage {
-    double seconds;
-    uint64_t anonymous; /* peak of RssAnon as sampled every 5 ms, bytes */
-};
-
 static uint64_t anonymous_bytes(pid_t pid)
 {
     char path[64], line[256];
@@ -127,8 +122,8 @@ static uint64_t anonymous_bytes(pid_t pid)
 
 extern char **environ;
 
-static bool run_program(const char *store, const char *input, int threads, struct child_usage *usage,
-                        struct error *err)
+bool bench_run_program(const char *store, const char *input, int threads, struct bench_usage *usage,
+                       struct error *err)
 {
     char self[PATH_BYTES], count[16];
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -252,14 +247,14 @@ static bool measure(const struct bench_options *options, const char *tar, bool w
     char store[PATH_BYTES], flat[PATH_BYTES];
     double read[RUNS_MOST], write[RUNS_MOST], run[RUNS_MOST];
     struct reading reading;
-    struct child_usage usage;
+    struct bench_usage usage;
     struct buffer geometry = {0};
     memset(out, 0, sizeof *out);
     snprintf(store, sizeof store, "%s/store", options->directory);
     snprintf(flat, sizeof flat, "%s/flat", options->directory);
     remove_store(store);
     /* One round that does not count warms the cache and yields the geometry. */
-    bool ok = run_program(store, tar, options->threads, &usage, err) &&
+    bool ok = bench_run_program(store, tar, options->threads, &usage, err) &&
               (!with_geometry || load_geometry(store, &geometry, err));
     out->stored = file_bytes(store, "data.mdb");
     out->geometry = geometry.size;
@@ -270,7 +265,7 @@ static bool measure(const struct bench_options *options, const char *tar, bool w
         ok = ok && (!with_geometry || write_flat(flat, &geometry, err));
         double t2 = bench_now();
         remove_store(store);
-        ok = ok && run_program(store, tar, options->threads, &usage, err);
+        ok = ok && bench_run_program(store, tar, options->threads, &usage, err);
         read[i] = t1 - t0;
         write[i] = t2 - t1;
         run[i] = usage.seconds;

@@ -11,19 +11,18 @@ static const struct {
     const char *name;
     int (*run)(const struct bench_options *options);
 } benches[] = {
-    {"scan", bench_scan},
-    {"decode", bench_decode},
-    {"store", bench_store},
-    {"serve", bench_serve},
+    {"scan", bench_scan},   {"decode", bench_decode}, {"store", bench_store},
+    {"serve", bench_serve}, {"report", bench_report},
 };
-#define BENCHES "scan, decode, store, serve"
+#define BENCHES "scan, decode, store, serve, report"
 
 static const struct command command = {
     .name = "bench",
-    .usage = "scan|decode|store|serve [--json]",
+    .usage = "scan|decode|store|serve|report [--json]",
     .purpose = "Measures beside the machine's own limit, in the same run: `scan` the anchor scan and all of\n"
                "location, `decode` a whole run over an uncompressed corpus and over many small files, "
-               "`store` the codecs, `serve` answers over 100 000 resources.",
+               "`store` the codecs, `serve` answers over 100 000 resources, `report` pages and\n"
+               "pictures of a disc's resources.",
     .options =
         (const struct option_info[]){
             [OPT_JSON] = {"json", 0, NULL, "one JSON object"},

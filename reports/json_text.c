@@ -7,18 +7,31 @@
 #include "reports/number.h"
 #include "reports/text.h"
 
-/* What a value stands behind decides whether a comma comes first. */
-static void separate(struct buffer *out)
+/* Room for `size` bytes and a comma, which is written when what stands before asks for one. A page is half a
+ * million values: each takes its room once and gives back what it did not need. NULL when memory ran out. */
+static uint8_t *begin(struct buffer *out, size_t size)
 {
-    uint8_t last = out->size ? out->data[out->size - 1] : '[';
+    uint8_t *at = buffer_extend(out, size + 1);
+    if (!at)
+        return NULL;
+    uint8_t last = at > out->data ? at[-1] : '[';
     if (last != '[' && last != '{' && last != ':' && last != ',')
-        buffer_append(out, ",", 1);
+        *at++ = ',';
+    return at;
+}
+
+static void end(struct buffer *out, const uint8_t *at)
+{
+    out->size = (size_t)(at - out->data);
 }
 
 void json_text_open(struct buffer *out, char bracket)
 {
-    separate(out);
-    buffer_append(out, &bracket, 1);
+    uint8_t *at = begin(out, 1);
+    if (at) {
+        *at++ = (uint8_t)bracket;
+        end(out, at);
+    }
 }
 
 void json_text_close(struct buffer *out, char bracket)
@@ -28,13 +41,17 @@ void json_text_close(struct buffer *out, char bracket)
 
 void json_text_raw(struct buffer *out, const char *json, size_t size)
 {
-    separate(out);
-    buffer_append(out, json, size);
+    uint8_t *at = begin(out, size);
+    if (at) {
+        if (size)
+            memcpy(at, json, size);
+        end(out, at + size);
+    }
 }
 
 void json_text_document(struct buffer *out, const char *json)
 {
-    separate(out);
+    json_text_raw(out, "", 0); /* its comma */
     while (*json) {
         size_t plain = strcspn(json, "<"); /* which only strings have */
         buffer_append(out, json, plain);
@@ -62,30 +79,35 @@ void json_text_bool(struct buffer *out, bool value)
     json_text_raw(out, value ? "true" : "false", value ? 4 : 5);
 }
 
-static void append_count(struct buffer *out, uint64_t value, unsigned at_least)
+static uint8_t *put_digits(uint8_t *at, uint64_t value, unsigned at_least)
 {
-    char digits[24];
-    unsigned first = sizeof digits, end = sizeof digits;
+    uint8_t digits[24];
+    unsigned first = sizeof digits;
     do {
-        digits[--first] = (char)('0' + value % 10);
+        digits[--first] = (uint8_t)('0' + value % 10);
         value /= 10;
-    } while (value || end - first < at_least);
-    buffer_append(out, digits + first, end - first);
+    } while (value || sizeof digits - first < at_least);
+    while (first < sizeof digits)
+        *at++ = digits[first++];
+    return at;
 }
 
 void json_text_count(struct buffer *out, uint64_t value)
 {
-    separate(out);
-    append_count(out, value, 1);
+    uint8_t *at = begin(out, 20);
+    if (at)
+        end(out, put_digits(at, value, 1));
 }
 
 void json_text_f32(struct buffer *out, float value)
 {
-    char text[FLOAT_TEXT_SIZE];
-    if (!isfinite(value))
+    if (!isfinite(value)) {
         json_text_null(out);
-    else
-        json_text_raw(out, text, float_text(value, text));
+        return;
+    }
+    uint8_t *at = begin(out, FLOAT_TEXT_SIZE);
+    if (at)
+        end(out, at + float_text(value, (char *)at));
 }
 
 void json_text_odds(struct buffer *out, double value)
@@ -95,32 +117,37 @@ void json_text_odds(struct buffer *out, double value)
         return;
     }
     uint64_t hundredths = (uint64_t)llround(fabs(value) * 100);
-    separate(out);
+    uint8_t *at = begin(out, 32);
+    if (!at)
+        return;
     if (value < 0 && hundredths)
-        buffer_append(out, "-", 1);
-    append_count(out, hundredths / 100, 1);
+        *at++ = '-';
+    at = put_digits(at, hundredths / 100, 1);
     if (hundredths % 100) {
-        buffer_append(out, ".", 1);
-        append_count(out, hundredths % 100, 2);
+        *at++ = '.';
+        at = put_digits(at, hundredths % 100, 2);
     }
+    end(out, at);
 }
 
-static void append_escaped(struct buffer *out, unsigned char byte, bool is_character)
+static uint8_t *put_escape(uint8_t *at, unsigned char byte, bool is_character)
 {
-    char piece[8];
-    int length = is_character ? snprintf(piece, sizeof piece, "\\u%04x", byte)
-                              : snprintf(piece, sizeof piece, "%%%02X", byte);
-    buffer_append(out, piece, (size_t)length);
+    static const char hex[] = "0123456789abcdef", HEX[] = "0123456789ABCDEF";
+    if (is_character) {
+        memcpy(at, "\\u00", 4);
+        at[4] = (uint8_t)hex[byte >> 4];
+        at[5] = (uint8_t)hex[byte & 15];
+        return at + 6;
+    }
+    at[0] = '%';
+    at[1] = (uint8_t)HEX[byte >> 4];
+    at[2] = (uint8_t)HEX[byte & 15];
+    return at + 3;
 }
 
-/* Length of the bytes from `text` on that stand for themselves. */
-static size_t plain_run(const unsigned char *text, size_t left)
+static bool is_plain(unsigned char c)
 {
-    size_t run = 0;
-    while (run < left && text[run] >= 0x20 && text[run] < 0x7F && text[run] != '"' && text[run] != '\\' &&
-           text[run] != '<')
-        run++;
-    return run;
+    return c >= 0x20 && c < 0x7F && c != '"' && c != '\\' && c != '<';
 }
 
 void json_text_string(struct buffer *out, const char *string)
@@ -129,27 +156,31 @@ void json_text_string(struct buffer *out, const char *string)
         json_text_null(out);
         return;
     }
-    separate(out);
-    buffer_append(out, "\"", 1);
     const unsigned char *text = (const unsigned char *)string;
-    for (size_t left = strlen(string); left;) {
+    size_t left = strlen(string);
+    uint8_t *at = begin(out, 6 * left + 2); /* an escape is six bytes at most */
+    if (!at)
+        return;
+    *at++ = '"';
+    while (left) {
         uint32_t code;
-        size_t step = plain_run(text, left);
-        if (step) {
-            buffer_append(out, text, step);
+        size_t step = 1;
+        if (is_plain(*text)) {
+            *at++ = *text;
         } else if (*text < 0x80) {
-            step = 1;
-            append_escaped(out, *text, true);
+            at = put_escape(at, *text, true);
         } else if ((step = text_utf8(text, left, &code)) != 0) {
-            buffer_append(out, text, step);
+            memcpy(at, text, step);
+            at += step;
         } else {
             step = 1;
-            append_escaped(out, *text, false);
+            at = put_escape(at, *text, false);
         }
         text += step;
         left -= step;
     }
-    buffer_append(out, "\"", 1);
+    *at++ = '"';
+    end(out, at);
 }
 
 void json_text_hash(struct buffer *out, const struct hash *hash)

@@ -27,7 +27,7 @@ void json_text_string(struct buffer *out, const char *text); /* NULL: null */
 void json_text_hash(struct buffer *out, const struct hash *hash);
 /* A whole document that another writer made; its '<' are escaped on the way. */
 void json_text_document(struct buffer *out, const char *json);
-/* A value that is JSON already and has no strings of the input. */
+/* What is JSON already, with its strings escaped as they are here. */
 void json_text_raw(struct buffer *out, const char *json, size_t size);
 
 #endif

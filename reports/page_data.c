@@ -1,6 +1,10 @@
 /* page_data.c - see page_data.h */
 #include "reports/page_data.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/parallel.h"
 #include "reports/coverage.h"
 #include "reports/finding.h"
 #include "reports/json_text.h"
@@ -37,8 +41,12 @@ static void put_offset(struct buffer *out, uint64_t offset)
         json_text_count(out, offset);
 }
 
-static void put_columns(struct buffer *out, const char *const *columns, size_t count)
+/* "name": {"columns": [...], "rows": [ and, to close it, ]}. */
+#define OPEN_TABLE(out, name, columns) open_table(out, name, columns, sizeof(columns) / sizeof *(columns))
+static void open_table(struct buffer *out, const char *name, const char *const *columns, size_t count)
 {
+    json_text_key(out, name);
+    json_text_open(out, '{');
     json_text_key(out, "columns");
     json_text_open(out, '[');
     for (size_t i = 0; i < count; i++)
@@ -48,26 +56,17 @@ static void put_columns(struct buffer *out, const char *const *columns, size_t c
     json_text_open(out, '[');
 }
 
-/* A table: columns, then rows that are written already. */
-#define PUT_TABLE(out, name, columns, rows)                                                                  \
-    put_table(out, name, columns, sizeof(columns) / sizeof *(columns), rows)
-static void put_table(struct buffer *out, const char *name, const char *const *columns, size_t count,
-                      const struct buffer *rows)
+static void close_table(struct buffer *out)
 {
-    json_text_key(out, name);
-    json_text_open(out, '{');
-    put_columns(out, columns, count);
-    buffer_append(out, rows->data, rows->size);
-    out->failed |= rows->failed;
     json_text_close(out, ']');
     json_text_close(out, '}');
 }
 
 /* ---- containers and resources -------------------------------------------------------------------------- */
 
-static const char *const container_columns[] = {
-    "path",  "also",    "hash",   "format",   "bytes",     "status",   "reason",      "message", "offset",
-    "flags", "decoded", "proven", "assigned", "ambiguous", "declined", "data_offset", "coverage"};
+static const char *const container_columns[] = {"path",    "also",   "hash",     "format",    "bytes",
+                                                "status",  "reason", "message",  "offset",    "flags",
+                                                "decoded", "proven", "assigned", "ambiguous", "declined"};
 
 static const char *const resource_columns[] = {
     "container", "index",  "name",   "format",   "status",    "reason", "was",   "vertices", "triangles",
@@ -75,37 +74,12 @@ static const char *const resource_columns[] = {
 
 struct walk {
     struct store_txn *txn;
-    struct buffer containers, resources, details;
+    struct buffer *out;                 /* the page, where rows of resources go straight into their table */
+    struct buffer containers, *details; /* rows */
     bool with_details;
-    uint64_t container; /* number of the container whose resources are walked */
-    struct arena arena;
+    uint64_t container; /* number of the row of the container whose resources are walked */
     struct error *err;
 };
-
-/* [length, kind, length, kind, ...] from data_offset on. */
-static bool put_coverage(struct walk *walk, const struct view_container *view)
-{
-    struct buffer *out = &walk->containers;
-    struct container_record record;
-    if (view->format != FORMAT_XPR2 || !view->record) {
-        json_text_null(out);
-        json_text_null(out);
-        return true;
-    }
-    record = *view->record;
-    arena_reset(&walk->arena);
-    if (!coverage_load(walk->txn, &view->hash, &walk->arena, &record, walk->err))
-        return false;
-    json_text_count(out, record.container.data_offset);
-    json_text_open(out, '[');
-    for (uint32_t i = 0; i < record.container.coverage_count; i++) {
-        const struct coverage_run *run = &record.container.coverage[i];
-        json_text_count(out, run->end - run->start);
-        json_text_count(out, run->kind);
-    }
-    json_text_close(out, ']');
-    return true;
-}
 
 static void put_canonical(struct buffer *out, const struct resolved_record *outcome)
 {
@@ -124,7 +98,7 @@ static void put_canonical(struct buffer *out, const struct resolved_record *outc
 static bool put_resource(const struct view_resource *view, void *ctx)
 {
     struct walk *walk = ctx;
-    struct buffer *out = &walk->resources;
+    struct buffer *out = walk->out;
     const struct resource *resource = &view->record->resource;
     const struct resolved_record *outcome = view->outcome;
     bool changed = outcome && outcome->change_count;
@@ -148,25 +122,15 @@ static bool put_resource(const struct view_resource *view, void *ctx)
     json_text_string(out, resource->error.code ? resource->error.msg : NULL);
     put_offset(out, resource->error.code ? resource->error.offset : ERROR_NO_OFFSET);
     json_text_close(out, ']');
-    if (walk->with_details) {
-        struct resource_record record = *view->record;
-        arena_reset(&walk->arena);
-        if (resource->format == FORMAT_XBG7 && !record.resource.candidate_count &&
-            !store_get_candidates(walk->txn, &view->container->hash, &walk->arena, &record, walk->err))
-            return false;
-        if (outcome && resolved_is_set(outcome)) /* candidates came with the decoder's choice */
-            resolved_apply(outcome, &record);
-        struct view_resource whole = *view;
-        whole.record = &record;
-        page_detail(&whole, &walk->details);
-    }
+    if (walk->with_details)
+        page_detail(view, walk->details);
     return !out->failed;
 }
 
 static bool put_container(const struct view_container *view, void *ctx)
 {
-    static const struct view_filter everything;
     struct walk *walk = ctx;
+    const struct view_filter everything = {.candidates = walk->with_details};
     struct buffer *out = &walk->containers;
     json_text_open(out, '[');
     json_text_string(out, view->path);
@@ -187,10 +151,9 @@ static bool put_container(const struct view_container *view, void *ctx)
     json_text_count(out, view->by_status[RESOURCE_ASSIGNED]);
     json_text_count(out, view->by_status[RESOURCE_AMBIGUOUS]);
     json_text_count(out, view->by_status[RESOURCE_DECLINED]);
-    if (!put_coverage(walk, view) ||
-        !view_resources_of(walk->txn, view, &everything, put_resource, walk, walk->err))
-        return false;
     json_text_close(out, ']');
+    if (!view_resources_of(walk->txn, view, &everything, put_resource, walk, walk->err))
+        return false;
     walk->container++;
     return !out->failed;
 }
@@ -360,20 +323,57 @@ void page_detail(const struct view_resource *view, struct buffer *out)
 
 static const char *const finding_columns[] = {"kind", "container", "subject", "message", "sides"};
 
-static bool put_finding(const struct view_finding *view, void *ctx)
+/* Findings come in the order of their keys and name containers by hash: sorting and addresses are the page's
+ * work, which has both already. */
+static bool put_finding(const struct finding_record *record, void *ctx)
 {
     struct buffer *out = ctx;
     json_text_open(out, '[');
-    json_text_string(out, finding_kind_word(view->record->kind));
-    json_text_string(out, view->container);
-    json_text_string(out, view->record->subject);
-    json_text_string(out, view->record->message);
+    json_text_string(out, finding_kind_word(record->kind));
+    json_text_hash(out, &record->container);
+    json_text_string(out, record->subject);
+    json_text_string(out, record->message);
     json_text_open(out, '[');
-    for (uint32_t i = 0; i < view->record->side_count; i++)
-        json_text_string(out, view->addresses[i]);
+    for (uint32_t i = 0; i < record->side_count; i++) {
+        json_text_hash(out, &record->sides[i].key.container);
+        json_text_count(out, record->sides[i].key.index);
+    }
     json_text_close(out, ']');
     json_text_close(out, ']');
     return !out->failed;
+}
+
+static const char *const coverage_columns[] = {"container", "data_offset", "runs"};
+
+struct coverage_walk {
+    struct store_txn *txn;
+    struct buffer *out;
+    struct arena arena;
+    struct error *err;
+};
+
+/* [length, kind, length, kind, ...] from data_offset on. */
+static bool put_coverage(const struct hash *hash, const struct container_record *record, void *ctx)
+{
+    struct coverage_walk *walk = ctx;
+    struct container_record whole = *record;
+    const struct container *container = &whole.container;
+    if (container->format != FORMAT_XPR2)
+        return true;
+    arena_reset(&walk->arena);
+    if (!coverage_load(walk->txn, hash, &walk->arena, &whole, walk->err))
+        return false;
+    json_text_open(walk->out, '[');
+    json_text_hash(walk->out, hash);
+    json_text_count(walk->out, container->data_offset);
+    json_text_open(walk->out, '[');
+    for (uint32_t i = 0; i < container->coverage_count; i++) {
+        json_text_count(walk->out, container->coverage[i].end - container->coverage[i].start);
+        json_text_count(walk->out, container->coverage[i].kind);
+    }
+    json_text_close(walk->out, ']');
+    json_text_close(walk->out, ']');
+    return !walk->out->failed;
 }
 
 static const char *const declined_columns[] = {"by", "key", "count", "before"};
@@ -431,11 +431,11 @@ static bool put_run(const struct run_record *run, void *ctx)
     return !out->failed;
 }
 
-static bool put_head(struct store *store, const char *program, const char *title, struct buffer *out,
+static bool put_head(struct store_txn *txn, const char *program, const char *title, struct buffer *out,
                      struct error *err)
 {
-    struct store_stat stat;
-    if (!store_stat(store, &stat, err))
+    uint64_t count, bytes;
+    if (!store_geometry_pages(txn, &count, &bytes, err))
         return false;
     put_count(out, "version", PAGE_DATA_VERSION);
     json_text_key(out, "program");
@@ -444,62 +444,118 @@ static bool put_head(struct store *store, const char *program, const char *title
     json_text_string(out, title);
     json_text_key(out, "geometry");
     json_text_open(out, '{');
-    put_count(out, "distinct", stat.geometries);
-    put_count(out, "bytes", stat.geometry_raw);
-    put_count(out, "stored", stat.geometry_encoded);
-    put_count(out, "file", stat.file_bytes);
+    put_count(out, "distinct", count);
+    put_count(out, "stored", bytes);
     json_text_close(out, '}');
     json_text_key(out, "coverage_kinds");
     json_text_open(out, '[');
     for (int i = 0; i < COVERAGE_KIND_COUNT; i++)
         json_text_string(out, coverage_kind_word((enum coverage_kind)i));
     json_text_close(out, ']');
-    return true;
-}
-
-static bool put_page(struct store *store, struct walk *walk, const char *program, const char *title,
-                     struct buffer *out, struct error *err)
-{
-    struct buffer rows = {0};
-    struct census census = {.out = &rows};
-    json_text_open(out, '{');
-    bool ok = put_head(store, program, title, out, err);
     json_text_key(out, "runs");
     json_text_open(out, '[');
-    ok = ok && store_each_run(walk->txn, put_run, out, err);
+    bool ok = store_each_run(txn, put_run, out, err);
     json_text_close(out, ']');
-    ok = ok && view_containers(walk->txn, put_container, walk, err) && err->code == ERROR_NONE;
-    PUT_TABLE(out, "containers", container_columns, &walk->containers);
-    PUT_TABLE(out, "resources", resource_columns, &walk->resources);
-    ok = ok && view_findings(walk->txn, 0, put_finding, &rows, err);
-    PUT_TABLE(out, "findings", finding_columns, &rows);
-    buffer_clear(&rows);
-    ok = ok && view_declined(walk->txn, &census.compared, put_declined, &census, err);
-    PUT_TABLE(out, "declined", declined_columns, &rows);
-    buffer_clear(&rows);
-    ok = ok && put_unknown(walk->txn, &rows, err);
-    PUT_TABLE(out, "unknown", unknown_columns, &rows);
-    json_text_close(out, '}');
-    buffer_free(&rows);
     return ok;
+}
+
+/* ---- both halves --------------------------------------------------------------------------------------- */
+
+/* The page is made on two threads, which share nothing: each has a transaction and a buffer. The first one's
+ * is the page itself, so that only the smaller half is copied. */
+struct half {
+    bool (*make)(struct half *half);
+    struct store_txn *txn;
+    struct buffer *out, *details;
+    bool with_details;
+    struct error err;
+    bool ok;
+};
+
+static bool make_resources(struct half *half)
+{
+    struct buffer *out = half->out;
+    struct walk walk = {.txn = half->txn,
+                        .out = out,
+                        .details = half->details,
+                        .with_details = half->with_details,
+                        .err = &half->err};
+    OPEN_TABLE(out, "resources", resource_columns);
+    bool ok = view_containers(walk.txn, put_container, &walk, &half->err) && half->err.code == ERROR_NONE;
+    close_table(out);
+    OPEN_TABLE(out, "containers", container_columns);
+    buffer_append(out, walk.containers.data, walk.containers.size);
+    close_table(out);
+    out->failed |= walk.containers.failed;
+    buffer_free(&walk.containers);
+    return ok;
+}
+
+static bool make_rest(struct half *half)
+{
+    struct buffer *out = half->out;
+    struct error *err = &half->err;
+    struct census census = {.out = out};
+    struct coverage_walk coverage = {.txn = half->txn, .out = out, .err = err};
+    OPEN_TABLE(out, "coverage", coverage_columns);
+    bool ok = store_each_container(half->txn, put_coverage, &coverage, err) && err->code == ERROR_NONE;
+    arena_free(&coverage.arena);
+    close_table(out);
+    OPEN_TABLE(out, "findings", finding_columns);
+    ok = ok && store_each_finding(half->txn, put_finding, out, err);
+    close_table(out);
+    OPEN_TABLE(out, "declined", declined_columns);
+    ok = ok && view_declined(half->txn, &census.compared, put_declined, &census, err);
+    close_table(out);
+    OPEN_TABLE(out, "unknown", unknown_columns);
+    ok = ok && put_unknown(half->txn, out, err);
+    close_table(out);
+    return ok;
+}
+
+static void make_half(size_t i, int thread, void *ctx)
+{
+    struct half *half = (struct half *)ctx + i;
+    (void)thread;
+    half->ok = half->make(half);
 }
 
 bool page_data_make(struct store *store, struct store_txn *txn, const char *program, const char *title,
                     bool details, struct page_data *out, struct error *err)
 {
-    struct walk walk = {.txn = txn, .with_details = details, .err = err};
+    struct buffer rest = {0};
     *out = (struct page_data){0};
+    struct store_txn *second = store_begin_read(store, err);
+    if (!second)
+        return false;
+    /* A writer may have committed in between; then both halves see what the caller's transaction sees, in
+     * turn. */
+    bool same = store_commit(second) == store_commit(txn);
+    struct half halves[2] = {{.make = make_resources,
+                              .txn = txn,
+                              .out = &out->page,
+                              .details = &out->details,
+                              .with_details = details},
+                             {.make = make_rest, .txn = same ? second : txn, .out = &rest}};
+    json_text_open(&out->page, '{');
     if (details)
-        json_text_open(&walk.details, '[');
-    bool ok = put_page(store, &walk, program, title, &out->page, err);
+        json_text_open(&out->details, '[');
+    bool ok = put_head(txn, program, title, &out->page, err);
+    if (ok)
+        par_for(2, same ? 2 : 1, make_half, halves);
+    for (int i = 0; ok && i < 2; i++)
+        if (!halves[i].ok) {
+            *err = halves[i].err;
+            ok = false;
+        }
+    json_text_raw(&out->page, (const char *)rest.data, rest.size);
+    json_text_close(&out->page, '}');
     if (details)
-        json_text_close(&walk.details, ']');
-    out->details = walk.details;
-    if (ok && (out->page.failed || walk.containers.failed || walk.resources.failed || walk.details.failed))
+        json_text_close(&out->details, ']');
+    if (ok && (rest.failed || out->page.failed || out->details.failed))
         ok = error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory while making the report");
-    buffer_free(&walk.containers);
-    buffer_free(&walk.resources);
-    arena_free(&walk.arena);
+    buffer_free(&rest);
+    store_end_read(second);
     return ok;
 }
 

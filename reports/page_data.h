@@ -20,9 +20,9 @@ struct page_data {
     struct buffer details; /* empty unless asked for */
 };
 
-/* Makes the page of what `txn`, a read transaction of `store`, sees; with `details` both documents.
- * `program`: the program's version; `title`: what the store is called. False with *err set for faults of the
- * store and ERROR_NOMEM; free it either way. */
+/* Makes the page of what `txn`, a read transaction of `store`, sees, on two threads; with `details` both
+ * documents. `program`: the program's version; `title`: what the store is called. False with *err set for
+ * faults of the store and ERROR_NOMEM; free it either way. */
 bool page_data_make(struct store *store, struct store_txn *txn, const char *program, const char *title,
                     bool details, struct page_data *out, struct error *err);
 void page_data_free(struct page_data *data);

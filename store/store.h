@@ -90,6 +90,9 @@ bool store_each_content(struct store_txn *txn,
                         void *ctx, struct error *err);
 bool store_each_geometry(struct store_txn *txn, bool (*each)(const struct hash *geometry, void *ctx), void *ctx,
                          struct error *err);
+/* How many geometries there are, and how many bytes of the file their pages take: what can be told without
+ * reading them. store_stat says more. */
+bool store_geometry_pages(struct store_txn *txn, uint64_t *count, uint64_t *bytes, struct error *err);
 /* Appends the canonical bytes of a geometry to `out`; they are hashed again and must give their key. */
 bool store_get_geometry(struct store_txn *txn, const struct hash *geometry, struct buffer *out, bool *found,
                         struct error *err);

@@ -62,6 +62,17 @@ bool store_get_coverage(struct store_txn *txn, const struct hash *container, str
            store_bad_record(DB_COVERAGE, container->bytes, HASH_SIZE, err);
 }
 
+bool store_geometry_pages(struct store_txn *txn, uint64_t *count, uint64_t *bytes, struct error *err)
+{
+    MDB_stat stat;
+    int rc = mdb_stat(txn->txn, txn->store->dbi[DB_GEOMETRY], &stat);
+    if (rc != MDB_SUCCESS)
+        return store_fail(txn->store, rc, store_db_name(DB_GEOMETRY), err);
+    *count = stat.ms_entries;
+    *bytes = (uint64_t)(stat.ms_branch_pages + stat.ms_leaf_pages + stat.ms_overflow_pages) * stat.ms_psize;
+    return true;
+}
+
 bool store_has_geometry(struct store_txn *txn, const struct hash *geometry, bool *found, struct error *err)
 {
     return set_any(txn, DB_GEOMETRY, geometry, found, err);

@@ -161,7 +161,7 @@ static void json_text_rounds_odds(void **state)
         double value;
         const char *text;
     } cases[] = {{0, "0"},           {-0.001, "0"},      {1.005, "1"},
-                 {-1.5, "-1.50"},     {2.05, "2.05"},     {1e14, "100000000000000"},
+                 {-1.5, "-1.50"},    {2.05, "2.05"},     {1e14, "100000000000000"},
                  {1e15, "null"},     {INFINITY, "null"}, {NAN, "null"},
                  {-12.346, "-12.35"}};
     (void)state;
@@ -244,7 +244,9 @@ static void the_page_says_what_query_says(void **state)
     }
     assert_int_equal(json_integer_value(json_object_get(page, "version")), PAGE_DATA_VERSION);
     assert_int_equal(json_array_size(json_object_get(page, "runs")), 3);
-    json_t *coverage = cell(json_object_get(page, "containers"), 0, "coverage");
+    json_t *coverage = cell(json_object_get(page, "coverage"), 0, "runs");
+    if (json_array_size(coverage) == 0) /* in the order of hashes: the other container's */
+        coverage = cell(json_object_get(page, "coverage"), 1, "runs");
     assert_int_equal(json_array_size(coverage), 4);
     assert_int_equal(json_integer_value(json_array_get(coverage, 2)), 0xE00);
     json_decref(page);

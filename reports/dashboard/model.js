@@ -7,26 +7,28 @@ function objects(table) {
     return table.rows.map((row) => Object.fromEntries(table.columns.map((name, i) => [name, row[i]])));
 }
 
-function readContainer(container, number, kinds) {
+function readContainer(container, number) {
     container.number = number;
     container.resources = [];
     container.total = STATUSES.reduce((sum, status) => sum + container[status], 0);
     container.haystack = container.path.toLowerCase();
-    if (!container.coverage) return;
-    // [length, kind, ...] from data_offset on becomes runs with both ends.
-    const runs = [];
+}
+
+// [length, kind, ...] from data_offset on becomes runs with both ends.
+function readCoverage(container, { data_offset, runs }, kinds) {
     const sums = Object.fromEntries(kinds.map((kind) => [kind, 0]));
-    let start = container.data_offset;
-    for (let i = 0; i < container.coverage.length; i += 2) {
-        const end = start + container.coverage[i];
-        const kind = kinds[container.coverage[i + 1]];
-        runs.push({ start, end, kind });
+    let start = data_offset;
+    container.coverage = [];
+    for (let i = 0; i < runs.length; i += 2) {
+        const end = start + runs[i];
+        const kind = kinds[runs[i + 1]];
+        container.coverage.push({ start, end, kind });
         sums[kind] += end - start;
         start = end;
     }
-    container.coverage = runs;
     container.sums = sums;
-    container.data_size = start - container.data_offset;
+    container.data_offset = data_offset;
+    container.data_size = start - data_offset;
 }
 
 function readResource(resource, number, containers) {
@@ -57,15 +59,27 @@ function group(list, key) {
 export function read(page) {
     const containers = objects(page.containers);
     const resources = objects(page.resources);
-    containers.forEach((container, i) => readContainer(container, i, page.coverage_kinds));
+    containers.forEach(readContainer);
+    const byHash = new Map(containers.filter((container) => container.hash).map((container) => [container.hash, container]));
+    for (const map of objects(page.coverage)) {
+        const container = byHash.get(map.container);
+        if (container) readCoverage(container, map, page.coverage_kinds);
+    }
     resources.forEach((resource, i) => readResource(resource, i, containers));
     const byAddress = new Map(resources.map((resource) => [resource.address, resource]));
     const byPath = new Map(containers.map((container) => [container.path, container]));
+    const byKey = new Map(resources.map((resource) => [`${resource.container.hash} ${resource.index}`, resource]));
     const findings = objects(page.findings);
     for (const finding of findings) {
-        finding.container = finding.container && (byPath.get(finding.container) ?? { path: finding.container });
-        finding.sides = finding.sides.map((address) => byAddress.get(address) ?? { address, name: address, missing: true });
+        finding.container = finding.container && (byHash.get(finding.container) ?? { path: "no longer here", number: Infinity });
+        const sides = [];
+        // [container, index, container, index ...]; a container may have gone since the passes ran.
+        for (let i = 0; i < finding.sides.length; i += 2)
+            sides.push(byKey.get(`${finding.sides[i]} ${finding.sides[i + 1]}`) ?? { address: "no longer here", name: "no longer here", missing: true });
+        finding.sides = sides;
     }
+    const text = new Intl.Collator("en", { numeric: true });
+    findings.sort((a, b) => (a.container?.number ?? -1) - (b.container?.number ?? -1) || text.compare(a.subject, b.subject));
     const finished = page.runs.filter((run) => run.finished);
     return {
         program: page.program,

@@ -65,8 +65,7 @@ function storePanel(data) {
         "Kept",
         facts([
             ["distinct geometries", count(geometry.distinct)],
-            ["their bytes", `${bytes(geometry.bytes)}, kept in ${bytes(geometry.stored)}`],
-            ["store file", bytes(geometry.file)],
+            ["kept in", bytes(geometry.stored)],
             ["places of containers", count(places)],
             ["unknown content", `${count(data.unknown.reduce((sum, row) => sum + row.count, 0))} files`],
         ]),
