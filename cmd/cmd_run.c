@@ -14,6 +14,7 @@
 #include "pipeline/ingest.h"
 #include "pipeline/parallel.h"
 #include "pipeline/plan.h"
+#include "pipeline/sandbox.h"
 #include "reports/report.h"
 #include "reports/summary.h"
 #include "reports/text.h"
@@ -35,6 +36,10 @@ enum {
     OPT_SEED,
     OPT_JOB,
     OPT_REPORT,
+    OPT_MEMORY,
+    OPT_STALL,
+    OPT_SECONDS,
+    OPT_NO_SANDBOX,
     OPT_LIMITS
 };
 
@@ -52,7 +57,7 @@ static const struct command command = {
             [OPT_THREADS] = {"threads", 'j', "N", "threads (default: all processors)"},
             [OPT_JSON] = {"json", 0, NULL, "print the summary as one JSON object"},
             [OPT_FAIL_ON] = {"fail-on", 0, "LIST",
-                             "exit 1 on declined, ambiguous or unreadable (comma-separated)"},
+                             "exit 1 on declined, ambiguous, unreadable or crashed (comma-separated)"},
             [OPT_REHASH] = {"rehash", 0, NULL, "read files again whose size and time are unchanged"},
             [OPT_WAIT_LOCK] = {"wait-lock", 0, NULL, "wait for another writer of the store"},
             [OPT_LOG] = {"log", 0, "FILE", "append one JSON line per item to FILE"},
@@ -67,12 +72,21 @@ static const struct command command = {
             [OPT_JOB] = {"job", 0, "DIR", "with --shard: do a shard of what `submit` has put into DIR"},
             [OPT_SEED] = {"seed", 0, "STORE", "with --shard: leave out what that store knows already"},
             [OPT_REPORT] = {"report", 0, "DIR", "write a report of the store into DIR at the end (`report`)"},
+            [OPT_MEMORY] = {"memory", 0, "SIZE",
+                            "memory to stay under, of all processes together (128M or more)"},
+            [OPT_STALL] = {"stall-timeout", 0, "SECONDS",
+                           "give up an item that makes no progress for so long (60)"},
+            [OPT_SECONDS] = {"max-seconds", 0, "N",
+                             "give up the rest of an input after so long; 0: never (3600)"},
+            [OPT_NO_SANDBOX] = {"no-sandbox", 0, NULL, "for debugging: let the workers do what they like"},
             LIMIT_OPTIONS(OPT_LIMITS),
             {0},
         },
 };
 
-enum { FAIL_DECLINED = 1, FAIL_AMBIGUOUS = 2, FAIL_UNREADABLE = 4 };
+#define MEMORY_LEAST ((uint64_t)128 << 20)
+
+enum { FAIL_DECLINED = 1, FAIL_AMBIGUOUS = 2, FAIL_UNREADABLE = 4, FAIL_CRASHED = 8 };
 
 struct run {
     const char *store_path;
@@ -81,6 +95,10 @@ struct run {
     struct limit_settings limits;
     struct spool *spool;
     unsigned fail_on;
+    uint64_t memory, stall_seconds;
+    bool no_sandbox;
+    struct run_condition conditions[4];
+    char memory_text[16], restarts_text[28];
     const char *log_path, *captures_path, *report_path, *plan_path, *seed_path, *job_directory;
     struct shard shard; /* count 0: all of it */
     struct plan *plan;
@@ -113,13 +131,17 @@ static bool parse_fail_on(const char *list, unsigned *mask)
     static const struct {
         const char *word;
         unsigned bit;
-    } words[] = {{"declined", FAIL_DECLINED}, {"ambiguous", FAIL_AMBIGUOUS}, {"unreadable", FAIL_UNREADABLE}};
+    } words[] = {{"declined", FAIL_DECLINED},
+                 {"ambiguous", FAIL_AMBIGUOUS},
+                 {"unreadable", FAIL_UNREADABLE},
+                 {"crashed", FAIL_CRASHED}};
+    const size_t count = sizeof words / sizeof *words;
     while (*list) {
         size_t length = strcspn(list, ","), i;
-        for (i = 0; i < 3; i++)
+        for (i = 0; i < count; i++)
             if (strlen(words[i].word) == length && strncmp(words[i].word, list, length) == 0)
                 break;
-        if (i == 3)
+        if (i == count)
             return false;
         *mask |= words[i].bit;
         list += length + (list[length] == ',');
@@ -168,8 +190,8 @@ static int parse_options(int argc, char **argv, struct run *run)
             break;
         case OPT_FAIL_ON:
             if (!parse_fail_on(argument, &run->fail_on))
-                return usage_error(&command, "--fail-on takes declined, ambiguous, unreadable, not '%s'",
-                                   argument);
+                return usage_error(
+                    &command, "--fail-on takes declined, ambiguous, unreadable, crashed, not '%s'", argument);
             break;
         case OPT_REHASH:
             run->rehash = true;
@@ -203,6 +225,22 @@ static int parse_options(int argc, char **argv, struct run *run)
             break;
         case OPT_SEED:
             run->seed_path = argument;
+            break;
+        case OPT_MEMORY:
+            if (!parse_size(argument, &run->memory) || run->memory < MEMORY_LEAST)
+                return usage_error(&command, "--memory takes a size of at least 128M, not '%s'", argument);
+            break;
+        case OPT_STALL:
+            if (!parse_number(argument, 1, 1000000, &run->stall_seconds))
+                return usage_error(&command, "--stall-timeout takes seconds from 1 to 1000000, not '%s'",
+                                   argument);
+            break;
+        case OPT_SECONDS:
+            if (!parse_number(argument, 0, 1000000000, &run->limits.limits.seconds))
+                return usage_error(&command, "--max-seconds takes a whole number, not '%s'", argument);
+            break;
+        case OPT_NO_SANDBOX:
+            run->no_sandbox = true;
             break;
         case OPT_REPORT:
             run->report_path = argument;
@@ -333,10 +371,36 @@ static int exit_status(const struct run *run, const struct view_summary *summary
         return EXIT_FAILED;
     if (((run->fail_on & FAIL_DECLINED) && summary->resources_by_status[RESOURCE_DECLINED]) ||
         ((run->fail_on & FAIL_AMBIGUOUS) && summary->resources_by_status[RESOURCE_AMBIGUOUS]) ||
+        ((run->fail_on & FAIL_CRASHED) && summary->failed_by_reason[CONTAINER_CRASHED] +
+                                              summary->failed_by_reason[CONTAINER_TIMED_OUT] +
+                                              summary->failed_by_reason[CONTAINER_QUARANTINED]) ||
         ((run->fail_on & FAIL_UNREADABLE) &&
          summary->containers_by_status[CONTAINER_DAMAGED] + summary->containers_by_status[CONTAINER_SKIPPED]))
         return EXIT_FINDINGS;
     return EXIT_DONE;
+}
+
+/* What both workers were closed in by. */
+static const char *sandbox_in_force(const struct run *run)
+{
+    return sandbox_words(run->done.extract_sandbox & run->done.decode_sandbox);
+}
+
+/* What held during the run, for its record. */
+static void note_conditions(struct run *run)
+{
+    struct run_condition *next = run->conditions;
+    *next++ = (struct run_condition){"sandbox", sandbox_in_force(run)};
+    if (run->memory) {
+        text_bytes(run->memory, run->memory_text);
+        *next++ = (struct run_condition){"memory", run->memory_text};
+    }
+    if (run->done.restarts) {
+        text_count(run->done.restarts, run->restarts_text);
+        *next++ = (struct run_condition){"workers started again", run->restarts_text};
+    }
+    run->record.conditions = run->conditions;
+    run->record.condition_count = (uint32_t)(next - run->conditions);
 }
 
 static void print_heading(const struct run *run)
@@ -353,7 +417,11 @@ static void print_heading(const struct run *run)
         text_count(run->done.known, containers);
         printf("; %s known already", containers);
     }
-    printf("\n\n");
+    if (run->done.restarts) {
+        text_count(run->done.restarts, containers);
+        printf("; workers started again %s times", containers);
+    }
+    printf("\nSandbox: %s\n\n", sandbox_in_force(run));
 }
 
 static bool print_json(const struct run *run, const struct view_summary *summary)
@@ -365,6 +433,8 @@ static bool print_json(const struct run *run, const struct view_summary *summary
     json_t *object = json_of_run(&run->record);
     json_object_set_new(object, "store", json_of_bytes(run->store_path));
     json_object_set_new(object, "unknown", json_integer((json_int_t)run->done.unknown));
+    json_object_set_new(object, "sandbox", json_string(sandbox_in_force(run)));
+    json_object_set_new(object, "restarts", json_integer((json_int_t)run->done.restarts));
     json_object_set_new(object, "geometry",
                         json_pack("{s:I, s:I, s:I}", "distinct", (json_int_t)stat.geometries, "bytes",
                                   (json_int_t)stat.geometry_raw, "stored",
@@ -520,6 +590,9 @@ static int run_inputs(struct run *run, const char *const *inputs, size_t input_c
         .spool = run->spool,
         .shard = sharded ? &run->shard : NULL,
         .plan_path = run->plan_path,
+        .memory = run->memory,
+        .stall_seconds = (double)run->stall_seconds,
+        .no_sandbox = run->no_sandbox,
         .walked = run->files.walked,
         .seed = run->seed,
         .cancel = &interrupted,
@@ -530,6 +603,7 @@ static int run_inputs(struct run *run, const char *const *inputs, size_t input_c
     double started = clock_seconds();
     bool ok = ingest(run->store, &options, &run->done, &err);
     progress_end(&run->line);
+    note_conditions(run);
     note_stage(run, "ingest", started, run->done.items, run->done.bytes_read);
     if (!ok)
         return run_failed(run, &err);

@@ -1,6 +1,7 @@
 /* ingest.c - see ingest.h */
 #include "pipeline/ingest.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -47,6 +48,7 @@ struct ingest {
     struct buffer ends;     /* of struct archive_end, of that batch */
     struct buffer notes;    /* of struct note, when somebody listens */
     struct buffer keys;     /* of struct hash: what is known once it is committed */
+    size_t keep;            /* bytes of logs whose pages are kept from batch to batch */
     bool verify;            /* a worker died: what others left is looked at more closely */
     struct ingest_progress progress;
 };
@@ -228,7 +230,8 @@ static void tell_batch(const struct ingest *ingest)
 static void trim_batch(const struct ingest *ingest, bool last)
 {
     const struct shared *shared = ingest->shared;
-    size_t part[STORE_LOG_KINDS + 2], used[STORE_LOG_KINDS + 1], keep = last ? 0 : KEEP_LOG / shared->threads;
+    size_t part[STORE_LOG_KINDS + 2], used[STORE_LOG_KINDS + 1],
+        keep = last ? 0 : ingest->keep / shared->threads;
     store_log_parts(shared->log_size, part);
     for (unsigned i = 0; i < shared->threads; i++) {
         const struct share_state *state = share_of(ingest, i);
@@ -343,6 +346,24 @@ static bool share_plan(const struct ingest *ingest, struct error *err)
     return true;
 }
 
+/* Bounds what is on its way so that all processes together stay under so much memory. Of a batch there are
+ * its logs, those of the next one, and the pages of its commit, which are many for small items: an item that
+ * weighs two kilobytes changes about eight pages. Of an item in flight there are the extraction's bytes,
+ * those in its slot, and twice as much in its decoding. Nothing here is an outcome. */
+static void stay_under(struct ingest *ingest, uint64_t memory)
+{
+    struct shared *shared = ingest->shared;
+    uint64_t batch = memory / 28, in_flight = memory / 12;
+    if (batch < shared->batch_bytes)
+        shared->batch_bytes = batch;
+    if (in_flight < shared->in_flight_most)
+        shared->in_flight_most = in_flight;
+    if (memory / 16 < ingest->keep)
+        ingest->keep = memory / 16;
+    shared->memory = memory;
+    mallopt(M_TRIM_THRESHOLD, WORKER_TRIM(memory));
+}
+
 static bool setup_shared(struct ingest *ingest, struct error *err)
 {
     const struct ingest_options *options = ingest->options;
@@ -357,6 +378,8 @@ static bool setup_shared(struct ingest *ingest, struct error *err)
     shared->run = options->run;
     shared->batch_bytes = options->batch_bytes ? options->batch_bytes : BATCH_BYTES;
     shared->in_flight_most = IN_FLIGHT_MOST;
+    if (options->memory)
+        stay_under(ingest, options->memory);
     shared->version = outcome_version(NULL);
     shared->version_limited = outcome_version(&options->limits);
     shared->limits = options->limits;
@@ -410,7 +433,8 @@ static void teardown(struct ingest *ingest)
 bool ingest(struct store *store, const struct ingest_options *options, struct ingest_progress *done,
             struct error *err)
 {
-    struct ingest ingest = {.store = store, .options = options, .shared_fd = -1, .known_fd = -1};
+    struct ingest ingest = {
+        .store = store, .options = options, .shared_fd = -1, .known_fd = -1, .keep = KEEP_LOG};
     bool ok = setup(&ingest, err) && run_batches(&ingest, err);
     teardown(&ingest);
     *done = ingest.progress;

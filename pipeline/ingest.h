@@ -56,7 +56,7 @@ struct ingest_options {
     const struct shard *shard; /* take only what is that shard's; NULL: everything */
     const char *plan_path;     /* where shard->plan was read from; NULL: there is none */
     const bool *walked;        /* see extract_options; NULL: all inputs were named */
-    struct store *seed; /* an earlier store: what it knows is not done again, and not stored; NULL: none */
+    struct store *seed;   /* an earlier store: what it knows is not done again, and not stored; NULL: none */
     uint64_t memory;      /* that all processes together should stay under, bytes; 0: the default */
     double stall_seconds; /* without progress, after which an item is timed-out; 0: the default */
     bool no_sandbox;      /* for debugging */

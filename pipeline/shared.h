@@ -121,6 +121,7 @@ struct shared {
     bool listening;                    /* somebody wants events */
     bool sandbox;                      /* wanted */
     uint64_t run;                      /* of the store */
+    uint64_t memory;                   /* to stay under; 0: no matter */
     uint64_t batch_bytes;              /* a batch ends at so much content */
     uint64_t in_flight_most;           /* content in slots; one item is always allowed */
     uint32_t version, version_limited; /* source_record.version */
@@ -154,7 +155,7 @@ struct shared {
     _Atomic uint64_t head;  /* the next slot to take */
     _Atomic uint32_t alone; /* 1 + the only thread that may work; 0: all may */
     _Atomic bool failed;    /* the extraction cannot go on, for no fault of an input: the spool's disk */
-    uint32_t failure_code; /* enum error_code */
+    uint32_t failure_code;  /* enum error_code */
     char failure[SHARED_MESSAGE];
     _Atomic bool damaged; /* something in here is not what it should be: the run cannot be trusted to go on */
 

@@ -1,6 +1,7 @@
 /* worker.c - see worker.h */
 #include "pipeline/worker.h"
 
+#include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,6 +60,10 @@ int worker_main(int argc, char **argv)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != shared->parent) /* it died before that was asked for */
         return WORKER_NO_START;
+    if (shared->memory) {
+        mallopt(M_TRIM_THRESHOLD, WORKER_TRIM(shared->memory));
+        mallopt(M_MMAP_THRESHOLD, WORKER_TRIM(shared->memory));
+    }
     int status = strcmp(argv[2], "extract") == 0  ? worker_extract(shared, known)
                  : strcmp(argv[2], "decode") == 0 ? worker_decode(shared, known)
                                                   : WORKER_NO_START;

@@ -30,6 +30,9 @@ enum worker_status {
     WORKER_NO_MEMORY = 71 /* memory ran out on the item at hand, as is noted where a signal would be */
 };
 
+/* Memory that malloc may keep, where there is a bound for all processes together. */
+#define WORKER_TRIM(memory) ((int)((memory) / 32 < 256 << 20 ? (memory) / 32 : 256 << 20))
+
 /* Noted in the place of a signal. */
 #define WORKER_MEMORY 1000
 

@@ -1,6 +1,7 @@
 /* test_isolation.c - workers that die, stand still, or try what they may not. Whatever happens to one item is
  * that item's outcome alone: the others are decoded, the run ends well, and the store is what it would be
  * without it. */
+#include <dirent.h>
 #include <locale.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -463,6 +464,93 @@ static void an_input_has_its_time(void **state)
     assert_true(done.containers > MODELS);
 }
 
+/* ---- memory -------------------------------------------------------------------------------------------- */
+
+static uint64_t anonymous_bytes(const char *pid)
+{
+    char path[300], line[256];
+    unsigned long long kilobytes = 0;
+    snprintf(path, sizeof path, "/proc/%s/status", pid);
+    FILE *status = fopen(path, "r");
+    while (status && fgets(line, sizeof line, status) && sscanf(line, "RssAnon: %llu", &kilobytes) != 1)
+        ;
+    if (status)
+        fclose(status);
+    return kilobytes * 1024;
+}
+
+/* What this process's memfds take. */
+static uint64_t shared_bytes(void)
+{
+    uint64_t bytes = 0;
+    for (int fd = 3; fd < 64; fd++) {
+        char link[64], target[256];
+        struct stat status;
+        snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+        ssize_t n = readlink(link, target, sizeof target - 1);
+        if (n > 0 && (target[n] = '\0', strstr(target, "memfd:")) && fstat(fd, &status) == 0)
+            bytes += (uint64_t)status.st_blocks * 512;
+    }
+    return bytes;
+}
+
+/* Anonymous and shared memory of this process and its children, which any of its threads may have started. */
+static uint64_t all_bytes(void)
+{
+    uint64_t bytes = anonymous_bytes("self") + shared_bytes();
+    DIR *tasks = opendir("/proc/self/task");
+    for (struct dirent *task; tasks && (task = readdir(tasks));) {
+        char path[300], child[32];
+        snprintf(path, sizeof path, "/proc/self/task/%s/children", task->d_name);
+        FILE *children = task->d_name[0] == '.' ? NULL : fopen(path, "r");
+        while (children && fscanf(children, "%31s", child) == 1)
+            bytes += anonymous_bytes(child);
+        if (children)
+            fclose(children);
+    }
+    if (tasks)
+        closedir(tasks);
+    return bytes;
+}
+
+static uint64_t most_bytes;
+
+static void watch_memory(const struct ingest_progress *progress, void *ctx)
+{
+    (void)progress, (void)ctx;
+    uint64_t now = all_bytes();
+    most_bytes = now > most_bytes ? now : most_bytes;
+}
+
+#define BOUND ((uint64_t)128 << 20)
+
+static void within_bound(struct ingest_options *options)
+{
+    options->memory = BOUND;
+    options->progress = watch_memory;
+    options->event = NULL;
+}
+
+/* More than would fit: 40 MB of small items, 60 MB of large ones. */
+static void memory_stays_under_its_bound(void **state)
+{
+    (void)state;
+    struct error err = {0};
+#ifdef __SANITIZE_ADDRESS__
+    skip(); /* its own memory would count */
+#endif
+    assert_int_equal(mkdir("in", 0777), 0);
+    assert_true(corpus_small_meshbins("in/small.tar", 20000, 1, &err));
+    assert_true(corpus_uncompressed("in/large.tar", 60 << 20, 1, &err));
+    most_bytes = 0;
+    uint64_t before = all_bytes();
+    run_with("bounded", "in", "", within_bound, NULL);
+    assert_true(most_bytes > before);
+    if (most_bytes >= BOUND)
+        fail_msg("%llu bytes, of which %llu were there before", (unsigned long long)most_bytes,
+                 (unsigned long long)before);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -479,6 +567,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(the_sandbox_holds, enter, leave),
         cmocka_unit_test_setup_teardown(names_do_not_depend_on_the_sandbox, enter, leave),
         cmocka_unit_test_setup_teardown(an_input_has_its_time, enter, leave),
+        cmocka_unit_test_setup_teardown(memory_stays_under_its_bound, enter, leave),
     };
     setlocale(LC_CTYPE, "C.UTF-8");
     if (worker_is_wanted(argc, argv))
