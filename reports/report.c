@@ -48,9 +48,9 @@ static bool write_dashboard(struct job *job)
     char path[4096];
     struct page_data data;
     path_in(job, "index.html", path);
-    bool ok =
-        page_data_make(job->store, job->txn, job->options->program, job->options->store_path, true, &data, job->err) &&
-        html_write_dashboard(path, &data, job->err);
+    bool ok = page_data_make(job->store, job->txn, job->options->program, job->options->store_path, true,
+                             &data, job->err) &&
+              html_write_dashboard(path, &data, job->err);
     page_data_free(&data);
     return ok;
 }
