@@ -3,7 +3,7 @@
 #
 # A corpus (`anchorage corpus --scale SCALE`, and its largest folder once more as one plain tar) is run as a whole, and as
 # 1, 2, 4 and 8 shards one after the other on this machine: plan, shards, merge. Each side is run three times, in turns,
-# and the least processor time (user and system) counts: it is what sharding costs, whatever else the machine does; wall
+# and the least user time counts: it is what sharding costs, whatever else the machine does; wall
 # clock is beside it. Then 64 shards are merged, for the peak of anonymous memory.
 set -eu
 program=$(realpath "$1") scale=${2:-0.1}
@@ -14,13 +14,13 @@ cd "$work"
 "$program" corpus -o corpus --seed 3 --scale "$scale"
 tar cf corpus/stage.tar -C corpus stage
 
-# cost COMMAND...: "processor-seconds wall-seconds"
+# cost COMMAND...: "user-seconds wall-seconds"
 cost() {
     local TIMEFORMAT='%U %S %R' out
     out=$({ time "$@" >/dev/null 2>&1; } 2>&1)
-    echo "$out" | awk '{ print $1 + $2, $3 }'
+    echo "$out" | awk '{ print $1, $3 }'
 }
-least() { # least FILE: of lines "processor wall", by column
+least() { # least FILE: of lines "user wall", by column
     awk 'NR == 1 || $1 < p { p = $1 } NR == 1 || $2 < w { w = $2 } END { print p, w }' "$1"
 }
 shards() { # shards N
@@ -45,7 +45,7 @@ done
 read -r one one_wall < <(least one.cost)
 bytes=$(stat -c %s all/data.mdb)
 resources=$("$program" query -s all --json | wc -l)
-echo "$(du -sm corpus | cut -f1) MB, $resources resources, a store of $((bytes / 1000000)) MB; one run: $one s processor, $one_wall s wall"
+echo "$(du -sm corpus | cut -f1) MB, $resources resources, a store of $((bytes / 1000000)) MB; one run: $one s user time, $one_wall s wall"
 echo
 echo "| shards | plan | shards | merge with passes | all, against one run | wall, against one run |"
 echo "|---:|---:|---:|---:|---:|---:|"
