@@ -23,17 +23,6 @@ struct task {
     char *local; /* the store on this machine's disk */
 };
 
-static char *local_directory(void)
-{
-    static const char *const names[] = {"SLURM_TMPDIR", "TMPDIR"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *value = getenv(names[i]);
-        if (value && *value)
-            return strdup(value);
-    }
-    return strdup("/tmp");
-}
-
 static void remove_local(const char *path)
 {
     static const char *const files[] = {"data.mdb", "lock.mdb", "writer.lock"};
@@ -68,14 +57,13 @@ static void sweep(const char *prefix)
 
 static bool choose_local(struct task *task, struct error *err)
 {
-    char hash_text[HASH_HEX], *base = local_directory(), *prefix = NULL;
+    char hash_text[HASH_HEX], *prefix = NULL;
     struct hash hash = hash_bytes(task->job.directory, strlen(task->job.directory));
     hash_format(&hash, hash_text);
-    bool ok = base && asprintf(&prefix, "%s/anchorage-%.8s-%u", base, hash_text, task->shard) > 0;
+    bool ok = asprintf(&prefix, "%s/anchorage-%.8s-%u", place_own_directory(), hash_text, task->shard) > 0;
     if (ok)
         sweep(prefix);
     ok = ok && asprintf(&task->local, "%s-%ld", prefix, (long)getpid()) > 0;
-    free(base);
     free(prefix);
     return ok || error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory");
 }

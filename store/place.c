@@ -109,8 +109,40 @@ static bool open_aside(struct place *place, struct error *err)
     return place->store;
 }
 
+const char *place_own_directory(void)
+{
+    static const char *const names[] = {"SLURM_TMPDIR", "TMPDIR"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *value = getenv(names[i]);
+        if (value && *value)
+            return value;
+    }
+    return "/tmp";
+}
+
+bool place_begin_elsewhere(struct place *place, const char *path, const char *directory, struct error *err)
+{
+    if (!name_place(place, path, err))
+        return false;
+    if (!is_file(place->path))
+        return error_set(
+            err, ERROR_STORE, ERROR_NO_OFFSET,
+            "store '%s' is to be on a file system that other machines share; there it is one file, "
+            "whose name ends in .mdb",
+            place->path);
+    free(place->aside);
+    place->elsewhere = true;
+    if (asprintf(&place->aside, "%s/anchorage-place-%ld.mdb", directory, (long)getpid()) < 0) {
+        place->aside = NULL;
+        return store_nomem(err);
+    }
+    return open_old(place, err) && open_aside(place, err);
+}
+
 bool place_begin(struct place *place, const char *path, struct error *err)
 {
+    if (!place_is_local(path))
+        return place_begin_elsewhere(place, path, place_own_directory(), err);
     return name_place(place, path, err) && open_old(place, err) && open_aside(place, err);
 }
 
@@ -157,8 +189,41 @@ static bool put(const struct place *place, bool sealed, struct error *err)
     return true;
 }
 
+/* Writes the new store beside its place and renames it. */
+static bool carry(struct place *place, struct error *err)
+{
+    char beside[4096];
+    snprintf(beside, sizeof beside, "%s.tmp-%ld", place->path, (long)getpid());
+    int fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return fail(place, "cannot be written", err);
+    bool ok = store_copy(place->store, fd, err) &&
+              ((fchmod(fd, 0444) == 0 && fsync(fd) == 0) || fail(place, "cannot be written", err));
+    if (close(fd) != 0 && ok)
+        ok = fail(place, "cannot be written", err);
+    if (ok && rename(beside, place->path) != 0)
+        ok = fail(place, "cannot be put in its place", err);
+    if (!ok) {
+        unlink(beside);
+        return false;
+    }
+    remove_locks(place->path);
+    store_close(place->store);
+    place->store = NULL;
+    remove_store(place->aside);
+    return true;
+}
+
 bool place_commit(struct place *place, bool sealed, struct error *err)
 {
+    if (place->elsewhere) {
+        if (!carry(place, err))
+            return false;
+        place_sync_directory(place->path);
+        store_close(place->old);
+        place->old = NULL;
+        return true;
+    }
     bool synced = store_sync(place->store, err);
     store_close(place->store);
     place->store = NULL;

@@ -12,11 +12,19 @@ struct place {
     struct store *store; /* the new one, open for writing */
     struct store *old;   /* what is at the place now, locked against writers; NULL: nothing */
     char *path, *aside;
+    bool elsewhere; /* `aside` is on another file system, from where the store is carried */
 };
 
 /* Opens a new store beside `path`. What is at `path` may be absent, an empty directory, or a store; anything
- * else is refused. False with *err set; place_abandon in any case. */
+ * else is refused. On a file system that other machines write to no store may be written: there it is made in
+ * this machine's own directory instead (place_begin_elsewhere). False with *err set; place_abandon in any
+ * case. */
 bool place_begin(struct place *place, const char *path, struct error *err);
+/* The same with the new store in `directory`, from where it is carried over by plain writes and is sealed in
+ * any case; `path` ends in .mdb. */
+bool place_begin_elsewhere(struct place *place, const char *path, const char *directory, struct error *err);
+/* This machine's own directory for what is being made: $SLURM_TMPDIR, else $TMPDIR, else /tmp. */
+const char *place_own_directory(void);
 /* Makes the new store durable, closes both, and puts the new one in the place. `sealed`: only for a path that
  * ends in .mdb; nobody may write it then. False with *err set, and the place is as it was. */
 bool place_commit(struct place *place, bool sealed, struct error *err);

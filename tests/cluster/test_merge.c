@@ -621,6 +621,41 @@ static void test_sealed(void **state)
     assert_non_null(strstr(err.msg, "sealed"));
 }
 
+/* Onto a file system that other machines share: made elsewhere, carried over, and over an earlier one. */
+static void test_elsewhere(void **state)
+{
+    (void)state;
+    struct error err = {0};
+    char path[160], directory[160];
+    struct merge_result result;
+    struct merge_options options = {.prefer_newer = false};
+    snprintf(path, sizeof path, "%s/shared.mdb", fixture_directory);
+    snprintf(directory, sizeof directory, "%s/own", fixture_directory);
+    assert_int_equal(mkdir(directory, 0777), 0);
+    for (size_t i = 0; i < 2; i++) {
+        struct place place;
+        put_run_items(i, shard_items[i], 2);
+        struct store *input = open_number(i, STORE_READ);
+        assert_true(place_begin_elsewhere(&place, path, directory, &err) &&
+                    store_merge(place.store, &input, 1, &options, &result, &err) &&
+                    place_commit(&place, false, &err));
+        place_abandon(&place);
+        struct hash expected = fixture_digest(input);
+        store_close(input);
+        struct store *store = store_open(path, STORE_READ, false, &err);
+        assert_non_null(store);
+        assert_true(store_is_sealed(store));
+        struct hash digest = fixture_digest(store);
+        store_close(store);
+        assert_memory_equal(digest.bytes, expected.bytes, HASH_SIZE);
+    }
+    assert_int_equal(rmdir(directory), 0); /* nothing is left there */
+    struct place place;
+    assert_false(place_begin_elsewhere(&place, path_of(5), fixture_directory, &err));
+    assert_non_null(strstr(err.msg, ".mdb"));
+    place_abandon(&place);
+}
+
 /* A flipped bit in a record: the merge stops and names the store. */
 static bool damage_source(struct store_txn *txn, void *ctx, struct error *err)
 {
@@ -663,6 +698,7 @@ int main(void)
         STORE_TEST(test_place_of_no_store),
         STORE_TEST(test_replaced_while_read),
         STORE_TEST(test_sealed),
+        STORE_TEST(test_elsewhere),
         STORE_TEST(test_damaged_input),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
