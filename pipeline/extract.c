@@ -137,7 +137,8 @@ static struct unpacker *open_unpacker(struct extractor *extractor, const struct 
                                       const char *base, bool *nomem)
 {
     const struct extract_limits *limits = &extractor->options.limits;
-    const struct unpack_limits unpack = {.member_bytes = or_none(limits->member_bytes),
+    const struct unpack_limits unpack = {.hashed = !extractor->by_address,
+                                         .member_bytes = or_none(limits->member_bytes),
                                          .members = or_none(limits->members),
                                          .spool = extractor->options.spool,
                                          .spool_bytes = or_none(limits->spool_bytes),

@@ -252,6 +252,7 @@ bool extract_address(const char *address, const struct extract_options *options,
     memset(item, 0, sizeof *item);
     if (!extractor)
         return error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory");
+    extractor->by_address = true;
     char *name = NULL;
     bool found = resolve(extractor, address, &name, item, err);
     extract_close(extractor);

@@ -31,6 +31,7 @@ struct extractor {
     struct extract_options options;
     struct walk *walk;
     struct level *level;
+    bool by_address;            /* one member is wanted: no hashes */
     struct expansion expansion; /* of the input being read */
     uint8_t *head;              /* SIGNATURE_HEAD bytes of scratch */
     uint64_t done, total;

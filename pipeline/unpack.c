@@ -379,7 +379,7 @@ enum unpack_result unpack_nest(struct unpacker *u, struct member *member, struct
     bool spilled = false;
     *feed = NULL;
     if (member->in_place) {
-        *feed = feed_window(u->feed, member->offset, member->size, !member->again);
+        *feed = feed_window(u->feed, member->offset, member->size, u->limits.hashed && !member->again);
         return *feed ? UNPACK_OK : UNPACK_FAULT;
     }
     if (!u->limits.spool) {

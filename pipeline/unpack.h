@@ -49,6 +49,7 @@ struct expansion {
 };
 
 struct unpack_limits {
+    bool hashed;           /* whether hashes will be asked for: without, what is skipped need not be read */
     uint64_t member_bytes; /* of a member that is held whole */
     uint64_t members;      /* entries of any kind in one archive */
     struct spool

@@ -144,8 +144,8 @@ static int read_names(struct frame *frame)
 static int frame_push(struct walk *walk, struct walk_entry *entry)
 {
     int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK | (entry->is_input ? 0 : O_NOFOLLOW);
-    int fd = entry->fd >= 0 ? fcntl(entry->fd, F_DUPFD_CLOEXEC, 0)
-                            : openat(entry->directory, entry->name, flags);
+    int fd =
+        entry->fd >= 0 ? fcntl(entry->fd, F_DUPFD_CLOEXEC, 0) : openat(entry->directory, entry->name, flags);
     if (fd < 0) {
         failure_set(&entry->failure, CONTAINER_UNREADABLE, "%s", strerror(errno));
         return 0;
@@ -209,7 +209,8 @@ static int64_t mtime_of(const struct stat *stat)
     return (int64_t)stat->st_mtim.tv_sec * 1000000000 + stat->st_mtim.tv_nsec;
 }
 
-/* What the entry is; false with *why, an errno or INPUTS_NO_FILE. An input may have been opened by somebody else.
+/* What the entry is; false with *why, an errno or INPUTS_NO_FILE. An input may have been opened by somebody
+ * else.
  */
 static bool examine(struct walk *walk, struct walk_entry *entry, struct stat *stat, int *why)
 {
@@ -219,7 +220,8 @@ static bool examine(struct walk *walk, struct walk_entry *entry, struct stat *st
         if (entry->fd < 0)
             return false;
     }
-    int result = entry->fd >= 0 ? fstat(entry->fd, stat) : fstatat(entry->directory, entry->name, stat, flags);
+    int result =
+        entry->fd >= 0 ? fstat(entry->fd, stat) : fstatat(entry->directory, entry->name, stat, flags);
     *why = errno;
     return result == 0;
 }

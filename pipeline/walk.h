@@ -25,8 +25,8 @@ struct walk_entry {
 
 /* The inputs must outlive the walk. NULL when memory runs out. */
 struct walk *walk_new(const char *const *inputs, size_t count);
-/* Opens the next input, in order, in place of the walk: a descriptor, which the walk takes, or -1 with *why as
- * inputs_receive has it. For a process that may open nothing but what lies beneath an input. */
+/* Opens the next input, in order, in place of the walk: a descriptor, which the walk takes, or -1 with *why
+ * as inputs_receive has it. For a process that may open nothing but what lies beneath an input. */
 void walk_open_inputs(struct walk *walk, int (*open)(void *ctx, int *why), void *ctx);
 /* Inputs for which walked[i] is true are what an earlier walk found: they are no inputs of anybody, links are
  * not followed, and one that is gone is passed over. [count], must outlive the walk. */

@@ -452,7 +452,7 @@ static enum unpack_result find_parts(struct unpacker *u, const char *name, struc
         if (!address)
             return UNPACK_FAULT;
         if (number >= 0 && !parts[number] &&
-            !(parts[number] = feed_window(u->feed, file->offset, file->size, true)))
+            !(parts[number] = feed_window(u->feed, file->offset, file->size, u->limits.hashed)))
             return UNPACK_FAULT;
     }
     return UNPACK_OK;

@@ -54,6 +54,42 @@ static void every_base(void **state)
     }
 }
 
+/* What this process has read so far, as the kernel counts it; 0 where it does not. */
+static unsigned long long bytes_read(void)
+{
+    unsigned long long bytes = 0;
+    FILE *file = fopen("/proc/self/io", "r");
+    if (file && fscanf(file, "rchar: %llu", &bytes) != 1)
+        bytes = 0;
+    if (file)
+        fclose(file);
+    return bytes;
+}
+
+/* By address only the tables and the member are read, also of an archive that lies in the image. */
+static void direct_access(void **state)
+{
+    (void)state;
+    struct buffer tar = {0}, partition = {0};
+    size_t size = 8 << 20;
+    uint8_t *noise = calloc(1, size);
+    const struct pack_member members[] = {{.name = "large", .bytes = noise, .size = size},
+                                          {.name = "a.bgf", BYTES(BGF)}};
+    pack(&tar, "ustar", NULL, NULL, NULL, members, COUNT(members));
+    const struct image_file files[] = {{.name = "large", .bytes = noise, .size = size},
+                                       {.name = "models.tar", .bytes = tar.data, .size = tar.size},
+                                       {.name = "z.bgf", BYTES(BGF)}};
+    image_xdvdfs(&partition, files, COUNT(files), false);
+    image_put("disc.iso", 0x18300000, &partition);
+    unsigned long long before = bytes_read();
+    opens_text("disc.iso!z.bgf", BGF);
+    opens_text("disc.iso!models.tar!a.bgf", BGF);
+    assert_true(bytes_read() - before < 4 << 20);
+    free(noise);
+    buffer_free(&tar);
+    buffer_free(&partition);
+}
+
 static void the_image_itself(void **state)
 {
     (void)state;
@@ -427,20 +463,10 @@ int main(void)
         return 1;
 #define TEST(name) cmocka_unit_test_setup_teardown(name, enter, leave)
     const struct CMUnitTest tests[] = {
-        TEST(every_base),
-        TEST(the_image_itself),
-        TEST(empty_image),
-        TEST(both_file_systems),
-        TEST(archives_on_a_disc),
-        TEST(names),
-        TEST(damaged_entries),
-        TEST(folder_loop),
-        TEST(damaged_volume),
-        TEST(any_damage),
-        TEST(packs),
-        TEST(missing_parts),
-        TEST(packs_inside),
-        TEST(damaged_packs),
+        TEST(every_base),        TEST(the_image_itself),   TEST(direct_access), TEST(empty_image),
+        TEST(both_file_systems), TEST(archives_on_a_disc), TEST(names),         TEST(damaged_entries),
+        TEST(folder_loop),       TEST(damaged_volume),     TEST(any_damage),    TEST(packs),
+        TEST(missing_parts),     TEST(packs_inside),       TEST(damaged_packs),
     };
     return cmocka_run_group_tests_name("extract image", tests, NULL, NULL);
 }

@@ -198,6 +198,29 @@ true' ]
     run -3 anchorage cat 'outer.tar!nothing'
 }
 
+@test "limits: an outcome that names the option, the same for run and cat" {
+    cd "$BATS_TEST_TMPDIR"
+    mkdir in
+    write_bgf m.bgf
+    tar cf inner.tar m.bgf
+    gzip -c inner.tar >inner.tar.gz
+    tar cf in/outer.tar inner.tar.gz
+    write_bgf in/neighbour.bgf
+    anchorage run -q -s limited.store --max-depth 0 in >/dev/null
+    anchorage query -s limited.store --containers --json >rows
+    [ "$(jq -r 'select(.reason == "too-deep") | .container' rows)" = $'in/outer.tar\nin/outer.tar!inner.tar.gz' ]
+    [ "$(jq -r 'select(.container == "in/neighbour.bgf") | .status' rows)" = read ]
+    run -3 anchorage cat --max-depth 0 'in/outer.tar!inner.tar.gz!m.bgf'
+    [[ $output == *"--max-depth is 0"* ]]
+    run -3 anchorage cat --max-member 1K in/outer.tar
+    [[ $output == *"--max-member is 1024"* ]]
+    run -2 anchorage cat --spool 1X in/outer.tar
+    run -2 anchorage export -s limited.store --max-depth 1 --name '*' -o out/
+    # another limit: what hit the old one is read again
+    anchorage run -q -s limited.store in >/dev/null
+    [ "$(anchorage query -s limited.store --containers --json | jq -r 'select(.reason) | .container')" = "" ]
+}
+
 @test "names from archives cannot steer a terminal" {
     cd "$BATS_TEST_TMPDIR"
     evil=$'a\033[31m\a\n.bgf'
