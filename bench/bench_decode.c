@@ -25,6 +25,7 @@
 
 #include "bench/bench.h"
 #include "bench/corpus/corpus.h"
+#include "bench/memory.h"
 #include "store/store.h"
 
 #define RUNS_MOST  32
@@ -106,20 +107,6 @@ static bool write_flat(const char *path, const struct buffer *bytes, struct erro
 /* ---- our side: the program in a process of its own
  * ---------------------------------------------------------- */
 
-static uint64_t anonymous_bytes(pid_t pid)
-{
-    char path[64], line[256];
-    unsigned long long kilobytes = 0;
-    snprintf(path, sizeof path, "/proc/%ld/status", (long)pid);
-    FILE *status = fopen(path, "re");
-    while (status && fgets(line, sizeof line, status))
-        if (sscanf(line, "RssAnon: %llu", &kilobytes) == 1)
-            break;
-    if (status)
-        fclose(status);
-    return kilobytes * 1024;
-}
-
 extern char **environ;
 
 bool bench_run_program(const char *store, const char *input, int threads, struct bench_usage *usage,
@@ -146,7 +133,7 @@ bool bench_run_program(const char *store, const char *input, int threads, struct
     memset(usage, 0, sizeof *usage);
     pid_t ended;
     while ((ended = waitpid(pid, &status, WNOHANG)) == 0) {
-        uint64_t now = anonymous_bytes(pid);
+        uint64_t now = memory_of_processes(pid);
         usage->anonymous = now > usage->anonymous ? now : usage->anonymous;
         nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
     }

@@ -1,7 +1,6 @@
 /* test_isolation.c - workers that die, stand still, or try what they may not. Whatever happens to one item is
  * that item's outcome alone: the others are decoded, the run ends well, and the store is what it would be
  * without it. */
-#include <dirent.h>
 #include <locale.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,6 +13,7 @@
 #include <cmocka.h>
 
 #include "bench/corpus/corpus.h"
+#include "bench/memory.h"
 #include "pipeline/ingest.h"
 #include "pipeline/sandbox.h"
 #include "pipeline/worker.h"
@@ -466,59 +466,12 @@ static void an_input_has_its_time(void **state)
 
 /* ---- memory -------------------------------------------------------------------------------------------- */
 
-static uint64_t anonymous_bytes(const char *pid)
-{
-    char path[300], line[256];
-    unsigned long long kilobytes = 0;
-    snprintf(path, sizeof path, "/proc/%s/status", pid);
-    FILE *status = fopen(path, "r");
-    while (status && fgets(line, sizeof line, status) && sscanf(line, "RssAnon: %llu", &kilobytes) != 1)
-        ;
-    if (status)
-        fclose(status);
-    return kilobytes * 1024;
-}
-
-/* What this process's memfds take. */
-static uint64_t shared_bytes(void)
-{
-    uint64_t bytes = 0;
-    for (int fd = 3; fd < 64; fd++) {
-        char link[64], target[256];
-        struct stat status;
-        snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-        ssize_t n = readlink(link, target, sizeof target - 1);
-        if (n > 0 && (target[n] = '\0', strstr(target, "memfd:")) && fstat(fd, &status) == 0)
-            bytes += (uint64_t)status.st_blocks * 512;
-    }
-    return bytes;
-}
-
-/* Anonymous and shared memory of this process and its children, which any of its threads may have started. */
-static uint64_t all_bytes(void)
-{
-    uint64_t bytes = anonymous_bytes("self") + shared_bytes();
-    DIR *tasks = opendir("/proc/self/task");
-    for (struct dirent *task; tasks && (task = readdir(tasks));) {
-        char path[300], child[32];
-        snprintf(path, sizeof path, "/proc/self/task/%s/children", task->d_name);
-        FILE *children = task->d_name[0] == '.' ? NULL : fopen(path, "r");
-        while (children && fscanf(children, "%31s", child) == 1)
-            bytes += anonymous_bytes(child);
-        if (children)
-            fclose(children);
-    }
-    if (tasks)
-        closedir(tasks);
-    return bytes;
-}
-
 static uint64_t most_bytes;
 
 static void watch_memory(const struct ingest_progress *progress, void *ctx)
 {
     (void)progress, (void)ctx;
-    uint64_t now = all_bytes();
+    uint64_t now = memory_of_processes(getpid());
     most_bytes = now > most_bytes ? now : most_bytes;
 }
 
@@ -543,7 +496,7 @@ static void memory_stays_under_its_bound(void **state)
     assert_true(corpus_small_meshbins("in/small.tar", 20000, 1, &err));
     assert_true(corpus_uncompressed("in/large.tar", 60 << 20, 1, &err));
     most_bytes = 0;
-    uint64_t before = all_bytes();
+    uint64_t before = memory_of_processes(getpid());
     run_with("bounded", "in", "", within_bound, NULL);
     assert_true(most_bytes > before);
     if (most_bytes >= BOUND)

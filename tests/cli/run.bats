@@ -116,6 +116,22 @@ truth_lines() {
     [ "$(digest "$BATS_TEST_TMPDIR/s")" = "$(digest "$BATS_FILE_TMPDIR/store")" ]
 }
 
+@test "a run that is killed takes its workers along" {
+    cd "$BATS_FILE_TMPDIR/corpus"
+    for delay in 0.03 0.06 0.1; do
+        anchorage run -q -s "$BATS_TEST_TMPDIR/s$delay" . >/dev/null &
+        pid=$!
+        sleep "$delay"
+        workers=$(cat /proc/"$pid"/task/*/children 2>/dev/null) || true
+        kill -KILL "$pid" 2>/dev/null || true
+        wait "$pid" || true
+        for worker in $workers; do
+            for _ in $(seq 100); do [ -e "/proc/$worker" ] && sleep 0.05 || break; done
+            [ ! -e "/proc/$worker" ]
+        done
+    done
+}
+
 @test "damaged inputs never stop a run" {
     mkdir "$BATS_TEST_TMPDIR/in"
     cd "$BATS_TEST_TMPDIR/in"
