@@ -19,7 +19,7 @@ static void test_versions(void **state)
     static const char *const names[] = {"v0", "v1", "v2", "v3"};
     for (int version = 0; version <= 3; version++) {
         struct recipe r = mb_recipe(version);
-        struct decoded d = mb_decode_recipe(&r);
+        struct mb_decoded d = mb_decode_recipe(&r);
         mb_assert_pyramid(&d, names[version]);
         assert_int_equal(d.resource->flags, 0);
         assert_int_equal(d.mesh->bone_count, 0);
@@ -47,7 +47,7 @@ static void test_corners(void **state)
     static const uint32_t uvs[6][3] = {{0, 2, 3}, {0, 3, 1}, {0, 2, 3}, {0, 2, 3}, {0, 2, 3}, {0, 2, 3}};
     static const uint32_t normals[6] = {0, 0, 1, 2, 0, 1};
     struct recipe r = mb_recipe(3);
-    struct decoded d = mb_decode_recipe(&r);
+    struct mb_decoded d = mb_decode_recipe(&r);
     const struct mesh_stream *normal = mesh_stream(d.mesh, MESH_NORMAL, 0);
     const struct mesh_stream *uv = mesh_stream(d.mesh, MESH_TEXCOORD, 0);
     assert_int_equal(normal->count, 3);
@@ -93,7 +93,7 @@ static void test_quad_area_is_polygon_area(void **state)
             put_u16le(&file, (uint16_t)order[slot]);
     for (int i = 0; i < 12; i++)
         put_u8(&file, 0);
-    struct decoded d = mb_decode(&file);
+    struct mb_decoded d = mb_decode(&file);
     assert_int_equal(d.resource->status, RESOURCE_DECODED);
     assert_int_equal(d.resource->triangles, 2);
     mb_assert_near(mb_area(d.mesh), shoelace);
@@ -133,7 +133,7 @@ static void test_colors(void **state)
         struct recipe r = mb_recipe(cases[i].version);
         memcpy(r.color, cases[i].color, sizeof r.color);
         memcpy(r.first_color, cases[i].first, sizeof r.first_color);
-        struct decoded d = mb_decode_recipe(&r);
+        struct mb_decoded d = mb_decode_recipe(&r);
         const struct mesh_stream *color = mesh_stream(d.mesh, MESH_COLOR, 0);
         assert_int_equal(color != NULL, cases[i].given);
         for (int k = 0; color && k < 3; k++)
@@ -152,7 +152,7 @@ static void test_missing_attributes(void **state)
     /* Slot 2 of a triangle's other groups is not used, whatever it holds. */
     r.uv_groups[2][1] = 9999;
     r.normal_groups[2][1] = -7;
-    struct decoded d = mb_decode_recipe(&r);
+    struct mb_decoded d = mb_decode_recipe(&r);
     mb_assert_pyramid(&d, "v3");
     const struct mesh_stream *uv = mesh_stream(d.mesh, MESH_TEXCOORD, 0);
     const struct mesh_stream *normal = mesh_stream(d.mesh, MESH_NORMAL, 0);
@@ -188,7 +188,7 @@ static void test_skeletons(void **state)
         r.early = cases[i].early;
         r.bone_count = 3;
         memcpy(r.bone_of_vertex, (uint8_t[]){0, 1, 2, 0, 1}, 5);
-        struct decoded d = mb_decode_recipe(&r);
+        struct mb_decoded d = mb_decode_recipe(&r);
         mb_assert_pyramid(&d, cases[i].variant);
         assert_int_equal(mb_has_flag(&d, FLAG_EARLY_FORM), cases[i].early);
         assert_int_equal(d.mesh->bone_count, 3);
@@ -212,7 +212,7 @@ static void test_early_version_3(void **state)
     (void)state;
     struct recipe r = mb_recipe(3);
     r.early = true;
-    struct decoded d = mb_decode_recipe(&r);
+    struct mb_decoded d = mb_decode_recipe(&r);
     mb_assert_pyramid(&d, "v3-early");
     assert_int_equal(d.resource->flags, FLAG_BIT(FLAG_EARLY_FORM));
     arena_free(&d.arena);
@@ -237,7 +237,7 @@ static void test_both_forms_of_version_2_close(void **state)
         mb_put_bones(&file, &r);
         for (int i = 5; i < 16 && !early; i++) /* put_bones wrote five */
             put_u8(&file, 1);
-        struct decoded d = mb_decode(&file);
+        struct mb_decoded d = mb_decode(&file);
         assert_int_equal(d.resource->status, RESOURCE_DECODED);
         assert_string_equal(d.resource->variant, early ? "v2-early" : "v2");
         assert_true(d.mesh->bones[1].position[0] == 2.0f && d.mesh->bones[1].parent == 0);
@@ -259,7 +259,7 @@ static void test_unscaled_bones(void **state)
     static const int32_t words[7] = {3, -4, 5, 0, 1, 0, 0};
     for (int i = 0; i < 7; i++)
         put_u32le(&file, (uint32_t)words[i]);
-    struct decoded d = mb_decode(&file);
+    struct mb_decoded d = mb_decode(&file);
     mb_assert_pyramid(&d, "v2-early");
     const struct mesh_bone *bone = &d.mesh->bones[0];
     assert_true(bone->position[0] == 3.0f && bone->position[1] == -4.0f && bone->position[2] == 5.0f);
@@ -274,7 +274,7 @@ static void test_legacy_variants(void **state)
     static const char *const names[] = {"legacy-a", "legacy-b", "legacy-c", "legacy-d"};
     for (int variant = 0; variant < 4; variant++) {
         struct recipe r = mb_recipe('a' + variant);
-        struct decoded d = mb_decode_recipe(&r);
+        struct mb_decoded d = mb_decode_recipe(&r);
         mb_assert_pyramid(&d, names[variant]);
         assert_int_equal(d.resource->flags, FLAG_BIT(FLAG_LEGACY));
         const struct mesh_stream *normal = mesh_stream(d.mesh, MESH_NORMAL, 0);
@@ -291,7 +291,7 @@ static void test_ambiguous_legacy(void **state)
     (void)state;
     struct recipe r = mb_recipe('c');
     r.uv_count = 0;
-    struct decoded d = mb_decode_recipe(&r);
+    struct mb_decoded d = mb_decode_recipe(&r);
     assert_int_equal(d.resource->status, RESOURCE_AMBIGUOUS);
     assert_string_equal(d.resource->variant, "legacy-b");
     assert_true(mb_has_flag(&d, FLAG_AMBIGUOUS_VARIANT) && mb_has_flag(&d, FLAG_LEGACY));
@@ -312,7 +312,7 @@ static void test_indices_decide_between_variants(void **state)
         file.size -= 16; /* its own tail */
         for (size_t i = 0; i < (round ? COUNT(both) : COUNT(only_c)); i++)
             put_u32le(&file, round ? both[i] : only_c[i]);
-        struct decoded d = mb_decode(&file);
+        struct mb_decoded d = mb_decode(&file);
         if (round)
             assert_int_equal(d.resource->status, RESOURCE_AMBIGUOUS);
         else
@@ -329,7 +329,7 @@ static void test_flags(void **state)
     /* A face of more corners than four raises face_count and writes no group. */
     struct recipe r = mb_recipe(3);
     r.face_count = 999;
-    struct decoded d = mb_decode_recipe(&r);
+    struct mb_decoded d = mb_decode_recipe(&r);
     mb_assert_pyramid(&d, "v3");
     assert_int_equal(d.resource->flags, 0);
     arena_free(&d.arena);
@@ -377,7 +377,7 @@ static void test_rounding(void **state)
         struct buffer file = mb_build(&r);
         for (int k = 0; k < 4; k++)
             file.data[AT_POSITIONS + k] = (uint8_t)((uint32_t)cases[i].value >> 8 * k);
-        struct decoded d = mb_decode(&file);
+        struct mb_decoded d = mb_decode(&file);
         assert_int_equal(d.resource->status, RESOURCE_DECODED);
         assert_int_equal(mb_has_flag(&d, FLAG_ROUNDED), cases[i].rounded);
         assert_true(d.mesh->streams[0].data[0] == (float)cases[i].value / 128);
@@ -430,7 +430,7 @@ static struct sample read_sample(const char *name)
 static void check_cube(const char *name, const char *variant)
 {
     struct sample sample = read_sample(name);
-    struct decoded d = mb_decode_named(sample.data, sample.size, name);
+    struct mb_decoded d = mb_decode_named(sample.data, sample.size, name);
     assert_int_equal(d.resource->status, RESOURCE_DECODED);
     assert_string_equal(d.resource->variant, variant);
     assert_int_equal(d.resource->vertices, 8);
@@ -495,7 +495,7 @@ static double polygons_area(const uint8_t *data)
 static void check_street(const char *name, const char *variant)
 {
     struct sample sample = read_sample(name);
-    struct decoded d = mb_decode_named(sample.data, sample.size, name);
+    struct mb_decoded d = mb_decode_named(sample.data, sample.size, name);
     assert_int_equal(d.resource->status, RESOURCE_DECODED);
     assert_string_equal(d.resource->variant, variant);
     assert_int_equal(d.resource->vertices, 474);
@@ -513,10 +513,10 @@ static void check_street(const char *name, const char *variant)
     assert_int_equal(mesh_stream(d.mesh, MESH_NORMAL, 0)->count, 42);
     assert_int_equal(mesh_stream(d.mesh, MESH_TEXCOORD, 0)->count, 618);
     /* It closes to the byte: one byte less or more and it is no such file. */
-    struct decoded less = mb_decode_named(sample.data, sample.size - 1, name);
+    struct mb_decoded less = mb_decode_named(sample.data, sample.size - 1, name);
     assert_int_equal(less.resource->reason, DECLINE_DOES_NOT_CLOSE);
     sample.data[sample.size] = 0;
-    struct decoded more = mb_decode_named(sample.data, sample.size + 1, name);
+    struct mb_decoded more = mb_decode_named(sample.data, sample.size + 1, name);
     assert_int_equal(more.resource->reason, DECLINE_DOES_NOT_CLOSE);
     assert_int_equal(more.resource->error.offset, sample.size);
     arena_free(&less.arena);
@@ -547,7 +547,7 @@ static const char *truth_word(const json_t *truth, const char *field)
 static void check_generated(const struct corpus_file *file)
 {
     const json_t *truth = json_array_get(file->truth, 0);
-    struct decoded d = mb_decode_named(file->bytes.data, file->bytes.size, file->path);
+    struct mb_decoded d = mb_decode_named(file->bytes.data, file->bytes.size, file->path);
     if (strcmp(resource_status_word(d.resource->status), truth_word(truth, "status")) != 0)
         fail_msg("%s: %s", file->path, resource_status_word(d.resource->status));
     const char *reason = decline_reason_word(d.resource->reason), *expected = truth_word(truth, "reason");

@@ -13,7 +13,7 @@ static void test_unknown_version(void **state)
         struct recipe r = mb_recipe(1);
         struct buffer file = mb_build(&r);
         file.data[7] = (uint8_t)version;
-        struct decoded d = mb_decode(&file);
+        struct mb_decoded d = mb_decode(&file);
         mb_assert_declined(&d, DECLINE_UNKNOWN_VERSION, 7);
         assert_int_equal(d.container.status, CONTAINER_READ);
         assert_int_equal(d.resource->vertices, 0);
@@ -44,7 +44,7 @@ static void test_out_of_range_indices(void **state)
         struct recipe r = mb_recipe(1);
         int16_t(*lists[3])[4] = {r.groups, r.normal_groups, r.uv_groups};
         lists[cases[i].list][cases[i].group][cases[i].slot] = cases[i].index;
-        struct decoded d = mb_decode_recipe(&r);
+        struct mb_decoded d = mb_decode_recipe(&r);
         mb_assert_declined(&d, DECLINE_OUT_OF_RANGE_INDEX,
                            (uint64_t)(starts[cases[i].list] + cases[i].group * 8 + cases[i].slot * 2));
         assert_int_equal(d.resource->error.code, ERROR_RANGE);
@@ -60,7 +60,7 @@ static void test_out_of_range_legacy_index(void **state)
     (void)state;
     struct recipe r = mb_recipe('d');
     r.groups[3][2] = 5;
-    struct decoded d = mb_decode_recipe(&r);
+    struct mb_decoded d = mb_decode_recipe(&r);
     mb_assert_declined(&d, DECLINE_OUT_OF_RANGE_INDEX, 12 + 5 * 12 + 5 * 6 + 3 * 8 + 2 * 2);
     mb_assert_says(&d, "legacy-d");
     arena_free(&d.arena);
@@ -90,7 +90,7 @@ static void test_bad_skeletons(void **state)
             r.parents[cases[i].bone] = cases[i].value;
         else
             r.bone_of_vertex[cases[i].vertex] = cases[i].value;
-        struct decoded d = mb_decode_recipe(&r);
+        struct mb_decoded d = mb_decode_recipe(&r);
         mb_assert_declined(&d, DECLINE_BAD_SKELETON, cases[i].offset);
         assert_int_equal(d.resource->vertices, PYRAMID_VERTICES);
         assert_int_equal(d.resource->triangles, PYRAMID_TRIANGLES);
@@ -99,7 +99,7 @@ static void test_bad_skeletons(void **state)
     /* A skeleton of no bones, and vertices that need one. */
     struct recipe r = mb_recipe(3);
     r.skeleton = true;
-    struct decoded d = mb_decode_recipe(&r);
+    struct mb_decoded d = mb_decode_recipe(&r);
     mb_assert_declined(&d, DECLINE_BAD_SKELETON, AT_BONES);
     arena_free(&d.arena);
     /* An early form of version 2, bone 1 its own parent: its rotations still show what it is. */
@@ -121,7 +121,7 @@ static void test_does_not_close(void **state)
     struct buffer file = mb_build(&r);
     uint64_t end = file.size;
     put_u8(&file, 0);
-    struct decoded d = mb_decode(&file);
+    struct mb_decoded d = mb_decode(&file);
     mb_assert_declined(&d, DECLINE_DOES_NOT_CLOSE, end);
     mb_assert_says(&d, "legacy-d");
     assert_int_equal(d.resource->vertices, PYRAMID_VERTICES);
@@ -156,7 +156,7 @@ static void test_huge_counts(void **state)
             struct buffer file = mb_build(&r);
             for (int byte = 0; byte < 4; byte++)
                 file.data[9 + cases[i].field * 4 + byte] = (uint8_t)(huge[k] >> 8 * byte);
-            struct decoded d = mb_decode(&file);
+            struct mb_decoded d = mb_decode(&file);
             mb_assert_declined(&d, DECLINE_TRUNCATED, cases[i].offset);
             mb_assert_says(&d, cases[i].name);
             assert_int_equal(d.container.status, CONTAINER_DAMAGED);
@@ -170,7 +170,7 @@ static void test_huge_counts(void **state)
         struct recipe r = mb_recipe('c');
         struct buffer file = mb_build(&r);
         memset(file.data + file.size - 16 + field * 4, 0xFF, 4);
-        struct decoded d = mb_decode(&file);
+        struct mb_decoded d = mb_decode(&file);
         assert_int_equal(d.resource->reason, DECLINE_DOES_NOT_CLOSE);
         arena_free(&d.arena);
         buffer_free(&file);
@@ -186,7 +186,7 @@ static void test_empty_mesh(void **state)
     mb_put_header(&file, &r);
     for (int i = 0; i < 22; i++)
         put_u8(&file, 0);
-    struct decoded d = mb_decode(&file);
+    struct mb_decoded d = mb_decode(&file);
     assert_int_equal(d.resource->status, RESOURCE_DECODED);
     assert_int_equal(d.resource->vertices, 0);
     assert_false(d.resource->bounds.valid);
@@ -197,7 +197,7 @@ static void test_empty_mesh(void **state)
 /* What is known of a file cut at `size`: the field its end falls into begins at or before the cut. */
 static void assert_cut_is_declined(const struct buffer *file, size_t size, enum decline_reason reason)
 {
-    struct decoded d = mb_decode_named(file->data, size, "x.meshbin");
+    struct mb_decoded d = mb_decode_named(file->data, size, "x.meshbin");
     if (d.resource->status != RESOURCE_DECLINED || d.resource->reason != reason)
         fail_msg("cut at %zu of %zu: %s, %s", size, file->size, resource_status_word(d.resource->status),
                  d.resource->variant ? d.resource->variant : "-");
@@ -280,7 +280,7 @@ static void test_truncation_is_located(void **state)
     r.face_count = 7;
     struct buffer file = mb_build(&r);
     for (size_t i = 0; i < COUNT(cases); i++) {
-        struct decoded d = mb_decode_named(file.data, cases[i].size, "x.meshbin");
+        struct mb_decoded d = mb_decode_named(file.data, cases[i].size, "x.meshbin");
         mb_assert_declined(&d, DECLINE_TRUNCATED, cases[i].offset);
         mb_assert_says(&d, cases[i].field);
         if (cases[i].size > 29) {
@@ -307,7 +307,7 @@ static void test_random_damage(void **state)
         struct buffer file = mb_build(&r);
         for (uint32_t hits = 1 + rng_below(&rng, 4); hits; hits--)
             file.data[rng_below(&rng, (uint32_t)file.size)] = (uint8_t)rng_u64(&rng);
-        struct decoded d = mb_decode(&file); /* checks that the mesh is sound */
+        struct mb_decoded d = mb_decode(&file); /* checks that the mesh is sound */
         arena_free(&d.arena);
         buffer_free(&file);
     }

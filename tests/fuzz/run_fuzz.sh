@@ -18,7 +18,7 @@ mkdir -p "$build/corpus" "$build/findings"
 # Longest input in bytes: where size shows nothing new, small ones are more runs a second.
 longest() {
     case $1 in
-        fuzz_text) echo 512 ;;
+        fuzz_text | fuzz_names | fuzz_tree) echo 512 ;;
         fuzz_store | fuzz_export) echo 16384 ;;
         *) echo 65536 ;;
     esac

@@ -11,9 +11,9 @@ extern const struct format format_meshbin;
 
 /* The bytes are copied to the end of an allocation of their own, so that the sanitizer sees one byte too
  * many. */
-struct decoded mb_decode_named(const uint8_t *bytes, size_t size, const char *name)
+struct mb_decoded mb_decode_named(const uint8_t *bytes, size_t size, const char *name)
 {
-    struct decoded d = {0};
+    struct mb_decoded d = {0};
     uint8_t *copy = malloc(size ? size : 1);
     assert_non_null(copy);
     if (size)
@@ -31,13 +31,13 @@ struct decoded mb_decode_named(const uint8_t *bytes, size_t size, const char *na
     return d;
 }
 
-struct decoded mb_decode(const struct buffer *file)
+struct mb_decoded mb_decode(const struct buffer *file)
 {
     assert_false(file->failed);
     return mb_decode_named(file->data, file->size, "x.meshbin");
 }
 
-void mb_assert_declined(const struct decoded *d, enum decline_reason reason, uint64_t offset)
+void mb_assert_declined(const struct mb_decoded *d, enum decline_reason reason, uint64_t offset)
 {
     assert_int_equal(d->resource->status, RESOURCE_DECLINED);
     assert_string_equal(decline_reason_word(d->resource->reason), decline_reason_word(reason));
@@ -45,13 +45,13 @@ void mb_assert_declined(const struct decoded *d, enum decline_reason reason, uin
     assert_null(d->mesh);
 }
 
-void mb_assert_says(const struct decoded *d, const char *words)
+void mb_assert_says(const struct mb_decoded *d, const char *words)
 {
     if (!strstr(d->resource->error.msg, words))
         fail_msg("'%s' does not say '%s'", d->resource->error.msg, words);
 }
 
-bool mb_has_flag(const struct decoded *d, enum flag flag)
+bool mb_has_flag(const struct mb_decoded *d, enum flag flag)
 {
     return d->resource->flags & FLAG_BIT(flag);
 }
@@ -254,15 +254,15 @@ struct buffer mb_build(const struct recipe *r)
     return out;
 }
 
-struct decoded mb_decode_recipe(const struct recipe *r)
+struct mb_decoded mb_decode_recipe(const struct recipe *r)
 {
     struct buffer file = mb_build(r);
-    struct decoded d = mb_decode(&file);
+    struct mb_decoded d = mb_decode(&file);
     buffer_free(&file);
     return d;
 }
 
-void mb_assert_pyramid(const struct decoded *d, const char *variant)
+void mb_assert_pyramid(const struct mb_decoded *d, const char *variant)
 {
     assert_int_equal(d->resource->status, RESOURCE_DECODED);
     assert_int_equal(d->resource->reason, DECLINE_NONE);

@@ -19,20 +19,20 @@
 
 /* ---- a decoded file; arena_free(&d.arena) gives it back ---- */
 
-struct decoded {
+struct mb_decoded {
     struct arena arena;
     struct container container;
     const struct resource *resource;
     const struct mesh *mesh;
 };
 
-struct decoded mb_decode_named(const uint8_t *bytes, size_t size, const char *name);
-struct decoded mb_decode(const struct buffer *file); /* as x.meshbin */
+struct mb_decoded mb_decode_named(const uint8_t *bytes, size_t size, const char *name);
+struct mb_decoded mb_decode(const struct buffer *file); /* as x.meshbin */
 
-void mb_assert_declined(const struct decoded *d, enum decline_reason reason, uint64_t offset);
+void mb_assert_declined(const struct mb_decoded *d, enum decline_reason reason, uint64_t offset);
 /* Its error message holds the words. */
-void mb_assert_says(const struct decoded *d, const char *words);
-bool mb_has_flag(const struct decoded *d, enum flag flag);
+void mb_assert_says(const struct mb_decoded *d, const char *words);
+bool mb_has_flag(const struct mb_decoded *d, enum flag flag);
 
 /* ---- measuring ---- */
 
@@ -86,11 +86,11 @@ enum {
 struct recipe mb_recipe(int version);
 /* The caller frees the buffer. */
 struct buffer mb_build(const struct recipe *r);
-struct decoded mb_decode_recipe(const struct recipe *r);
+struct mb_decoded mb_decode_recipe(const struct recipe *r);
 void mb_put_header(struct buffer *out, const struct recipe *r);
 /* Bones and, where the form has it, the bone of each of five vertices. Bone b is at (b + 1, -b, 2) m. */
 void mb_put_bones(struct buffer *out, const struct recipe *r);
 /* Decoded without complaint, with the pyramid's counts, area, volume and bounds. */
-void mb_assert_pyramid(const struct decoded *d, const char *variant);
+void mb_assert_pyramid(const struct mb_decoded *d, const char *variant);
 
 #endif
