@@ -134,8 +134,29 @@ static bool is_legacy(const struct decode *d)
     return sizes <= d->in->size && BASE + sizes > d->in->size;
 }
 
+/* How many of `count` entries lie in front of what they point at. Whatever follows there under a tag that is
+ * not known is names and descriptors read as entries. */
+static uint32_t entries_before_content(const struct decode *d, uint32_t count)
+{
+    uint64_t content = UINT64_MAX;
+    for (uint32_t i = 0; i < count; i++) {
+        struct entry entry = entry_at(d, i);
+        uint64_t end = HEADER_BYTES + (i + (uint64_t)1) * ENTRY_BYTES;
+        if (end > content && !is_known_tag(entry.tag))
+            return i;
+        uint64_t name = BASE + (uint64_t)entry.name_offset;
+        uint64_t descriptor = BASE + (uint64_t)entry.data_offset;
+        if (name >= end && name < content)
+            content = name;
+        if (descriptor >= end && descriptor < content)
+            content = descriptor;
+    }
+    return count;
+}
+
 /* Entries whose 16 bytes are there: inside the header, or behind its end as long as their tags are known ones
- * - then it is the header's size that is wrong, not the count. */
+ * - then it is the header's size that is wrong, not the count. A count that does not fit says nothing of
+ * where they end: their content does. */
 static uint32_t readable_entries(struct decode *d)
 {
     uint64_t room = (d->in->size - HEADER_BYTES) / ENTRY_BYTES;
@@ -145,7 +166,8 @@ static uint32_t readable_entries(struct decode *d)
     uint32_t count = inside < most ? (uint32_t)inside : most;
     while (count < most && count < ENTRIES_MAX && is_known_tag(entry_at(d, count).tag))
         count++;
-    return count < ENTRIES_MAX ? count : ENTRIES_MAX;
+    count = count < ENTRIES_MAX ? count : ENTRIES_MAX;
+    return d->directory.declared > inside ? entries_before_content(d, count) : count;
 }
 
 static void damaged(struct container *out, enum container_reason reason, const struct error *err)

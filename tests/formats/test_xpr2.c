@@ -197,6 +197,12 @@ static void test_count_past_file(void **state)
     assert_int_equal(c.error.offset, 0xC);
     assert_int_equal(c.resource_count, 2);
     assert_string_equal(c.resources[1].name, "e003");
+    /* What the entries point at is where they end: it is neither part of the directory, which would make
+     * every descriptor a bad one, nor read as entries under tags that are none. */
+    assert_int_equal(c.resources[0].reason, DECLINE_NO_CANDIDATE);
+    assert_int_equal(c.resources[1].reason, DECLINE_NO_CANDIDATE);
+    assert_true(c.textures[0].valid);
+    assert_int_equal(c.tag_count_count, 1);
     /* A header size that ends inside the directory does not hide entries that are there. */
     build(f);
     be32_at(&f->bytes, 4, 0x14);
