@@ -12,7 +12,8 @@
 /* Why an input has no descriptor, when it is no errno. */
 #define INPUTS_NO_FILE -1
 
-/* Opens and sends every input, in order. Returns when all are sent or nobody receives. `walked`: see walk_again. */
+/* Opens and sends every input, in order. Returns when all are sent or nobody receives. `walked`: see
+ * walk_again. */
 void inputs_send(int socket, const char *const *inputs, size_t count, const bool *walked);
 /* The next input's descriptor (a file or a directory, for reading); else -1 with *why an errno or
  * INPUTS_NO_FILE. */

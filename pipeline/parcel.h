@@ -12,8 +12,8 @@
 /* An item with what the extraction knows beyond it. */
 struct parcel {
     struct extracted item;
-    uint32_t version; /* of a plain file: source_record.version */
-    uint64_t members; /* of EXTRACT_ARCHIVE: items that came out of it */
+    uint32_t version;       /* of a plain file: source_record.version */
+    uint64_t members;       /* of EXTRACT_ARCHIVE: items that came out of it */
     struct shard_deal deal; /* of an item that is in_parts */
 };
 

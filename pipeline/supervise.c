@@ -103,7 +103,8 @@ static void *send_inputs(void *ctx)
     struct shared *shared = keeper->supervision->shared;
     inputs_send(keeper->socket, options->inputs, options->input_count, options->walked);
     if (!atomic_load(&shared->bytes_total))
-        atomic_store(&shared->bytes_total, extract_total(options->inputs, options->input_count, options->walked));
+        atomic_store(&shared->bytes_total,
+                     extract_total(options->inputs, options->input_count, options->walked));
     return NULL;
 }
 

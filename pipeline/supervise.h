@@ -16,7 +16,7 @@ struct supervision;
 
 struct supervise_options {
     const char *const *inputs; /* outlive the supervision */
-    const bool *walked; /* see extract_options */
+    const bool *walked;        /* see extract_options */
     size_t input_count;
     int shared_fd, known_fd;
     int spool_fd; /* of the extraction; -1: none */

@@ -127,8 +127,10 @@ bool source_read(const uint8_t *bytes, size_t size, struct arena *arena, struct 
 bool container_write(struct buffer *out, const struct container_record *record);
 bool container_read(const uint8_t *bytes, size_t size, struct arena *arena, struct container_record *record,
                     struct error *err);
-/* The decoder version and the reason of a container record without reading the rest; false when they are none. */
-bool container_peek(const uint8_t *bytes, size_t size, uint32_t *decoder_version, enum container_reason *reason);
+/* The decoder version and the reason of a container record without reading the rest; false when they are
+ * none. */
+bool container_peek(const uint8_t *bytes, size_t size, uint32_t *decoder_version,
+                    enum container_reason *reason);
 bool resource_write(struct buffer *out, const struct resource_record *record);
 bool resource_read(const uint8_t *bytes, size_t size, struct arena *arena, struct resource_record *record,
                    struct error *err);

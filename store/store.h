@@ -82,14 +82,14 @@ bool store_get_candidates(struct store_txn *txn, const struct hash *container, s
 bool store_get_coverage(struct store_txn *txn, const struct hash *container, struct arena *arena,
                         struct container_record *record, struct error *err);
 bool store_has_geometry(struct store_txn *txn, const struct hash *geometry, bool *found, struct error *err);
-/* Walks what is stored of contents, live or not, and of geometries by their keys alone, in key order; `each` returns
- * false to stop. */
+/* Walks what is stored of contents, live or not, and of geometries by their keys alone, in key order; `each`
+ * returns false to stop. */
 bool store_each_content(struct store_txn *txn,
                         bool (*each)(const struct hash *container, uint32_t decoder_version,
                                      enum container_reason reason, void *ctx),
                         void *ctx, struct error *err);
-bool store_each_geometry(struct store_txn *txn, bool (*each)(const struct hash *geometry, void *ctx), void *ctx,
-                         struct error *err);
+bool store_each_geometry(struct store_txn *txn, bool (*each)(const struct hash *geometry, void *ctx),
+                         void *ctx, struct error *err);
 /* How many geometries there are, and how many bytes of the file their pages take: what can be told without
  * reading them. store_stat says more. */
 bool store_geometry_pages(struct store_txn *txn, uint64_t *count, uint64_t *bytes, struct error *err);
@@ -202,8 +202,8 @@ bool store_drop_capture(struct store_txn *txn, const struct capture_record *reco
  * made them, each thread into a log of its own; store_put_logs then only copies, in the order of the keys, so
  * that neighbours in a tree are written together.
  *
- * A log lies in memory that its owner gives, holds no pointers, and is never moved: one process may write it and
- * another put it. What was written up to a mark stays as it is whatever comes behind it. */
+ * A log lies in memory that its owner gives, holds no pointers, and is never moved: one process may write it
+ * and another put it. What was written up to a mark stays as it is whatever comes behind it. */
 #define STORE_LOG_KINDS 4
 
 /* How far a log is written: bytes of rows, and entries of each kind. All zero: it is empty. */
@@ -212,15 +212,15 @@ struct store_log_mark {
 };
 
 struct store_log {
-    uint8_t *memory; /* page-aligned and zero where it was never written; address space is taken, pages only as far
-                        as they are used */
+    uint8_t *memory; /* page-aligned and zero where it was never written; address space is taken, pages only
+                        as far as they are used */
     size_t size;     /* of it; a log that outgrows it fails as when memory runs out */
     struct store_log_mark mark; /* set to zero to write it from its beginning again */
     struct buffer scratch;      /* the writer's, a row being made */
 };
 
-/* Where a log keeps its parts, for whoever gives pages back: rows and entries of each kind lie from part[i] on;
- * parts are page-aligned and part[STORE_LOG_KINDS + 1] is the end. */
+/* Where a log keeps its parts, for whoever gives pages back: rows and entries of each kind lie from part[i]
+ * on; parts are page-aligned and part[STORE_LOG_KINDS + 1] is the end. */
 void store_log_parts(size_t size, size_t part[static STORE_LOG_KINDS + 2]);
 /* How many bytes of each part the mark uses. */
 void store_log_used(const struct store_log_mark *mark, size_t used[static STORE_LOG_KINDS + 1]);
@@ -236,9 +236,10 @@ bool store_log_container(struct store_log *log, uint32_t order, const struct has
                          size_t resource_count, struct error *err);
 bool store_log_geometry(struct store_log *log, uint32_t order, const struct hash *geometry,
                         const uint8_t *encoded, size_t size, struct error *err);
-/* Inside store_update: makes the puts of all logs, which stay as they are. A log whose bytes are none (its writer
- * may have been led astray by its input) is an error, ERROR_STORE, and nothing is put; what is read is bounded by
- * the log's memory in any case. `verify`: also holds each value against its checksum before it is put. */
+/* Inside store_update: makes the puts of all logs, which stay as they are. A log whose bytes are none (its
+ * writer may have been led astray by its input) is an error, ERROR_STORE, and nothing is put; what is read is
+ * bounded by the log's memory in any case. `verify`: also holds each value against its checksum before it is
+ * put. */
 bool store_put_logs(struct store_txn *txn, const struct store_log *logs, size_t count, bool verify,
                     struct error *err);
 

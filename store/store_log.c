@@ -293,7 +293,7 @@ static bool is_expected(enum log_kind kind, bool first, unsigned db)
     static const uint32_t heads[LOG_KINDS] = {[LOG_GEOMETRIES] = 1u << DB_GEOMETRY,
                                               [LOG_CONTAINERS] = 1u << DB_CONTAINERS,
                                               [LOG_SOURCES] = 1u << DB_SOURCES,
-        [LOG_PARTS] = 1u << DB_PARTS};
+                                              [LOG_PARTS] = 1u << DB_PARTS};
     static const uint32_t others[LOG_KINDS] = {
         [LOG_CONTAINERS] =
             1u << DB_COVERAGE | 1u << DB_RESOURCES | 1u << DB_CANDIDATES | 1u << DB_NAMES | 1u << DB_USES,
@@ -304,8 +304,7 @@ static bool is_expected(enum log_kind kind, bool first, unsigned db)
 /* Keys and values of sets are of one size each; all else is a sealed value. */
 static bool has_right_sizes(const struct change *change, bool verify)
 {
-    bool long_key =
-        change->db == DB_RESOURCES || change->db == DB_CANDIDATES || change->db == DB_PARTS;
+    bool long_key = change->db == DB_RESOURCES || change->db == DB_CANDIDATES || change->db == DB_PARTS;
     if (change->key_size != (long_key ? RESOURCE_KEY_SIZE : HASH_SIZE))
         return false;
     if (store_db_is_set(change->db))

@@ -79,7 +79,8 @@ bool store_has_geometry(struct store_txn *txn, const struct hash *geometry, bool
 }
 
 struct content_walk {
-    bool (*content)(const struct hash *container, uint32_t decoder_version, enum container_reason reason, void *ctx);
+    bool (*content)(const struct hash *container, uint32_t decoder_version, enum container_reason reason,
+                    void *ctx);
     bool (*geometry)(const struct hash *geometry, void *ctx);
     void *ctx;
 };
@@ -120,8 +121,8 @@ bool store_each_content(struct store_txn *txn,
     return db_each(txn, DB_CONTAINERS, NULL, 0, content_one, &walk, err);
 }
 
-bool store_each_geometry(struct store_txn *txn, bool (*each)(const struct hash *geometry, void *ctx), void *ctx,
-                         struct error *err)
+bool store_each_geometry(struct store_txn *txn, bool (*each)(const struct hash *geometry, void *ctx),
+                         void *ctx, struct error *err)
 {
     struct content_walk walk = {.geometry = each, .ctx = ctx};
     return db_each(txn, DB_GEOMETRY, NULL, 0, geometry_one, &walk, err);

@@ -16,7 +16,8 @@ struct decoder_walk {
     uint32_t version;
 };
 
-static bool decoder_one(const struct hash *container, uint32_t version, enum container_reason reason, void *ctx)
+static bool decoder_one(const struct hash *container, uint32_t version, enum container_reason reason,
+                        void *ctx)
 {
     struct decoder_walk *walk = ctx;
     assert_int_equal(reason, CONTAINER_REASON_NONE);
