@@ -186,6 +186,16 @@ check-cluster: test-deps
 	tests/run --release build/release --cluster
 
 # What takes longer: the same truths at the scale of the studied disc, for three seeds.
+# Which lines of formats/ its tests and the seeds of the harnesses that decode run.
+.PHONY: coverage
+coverage: test-deps
+	@$(MAKE) --no-print-directory -j$(JOBS) config=coverage BUILD=build/coverage coverage-programs
+	@tests/coverage.sh build/coverage
+
+.PHONY: coverage-programs
+coverage-programs: $(filter $(BUILD)/tests/formats/%,$(TESTS)) \
+                   $(patsubst %,$(BUILD)/tests/%,test_arena test_mesh test_reader fuzz/fuzz_formats fuzz/fuzz_xpr2)
+
 .PHONY: check-full
 check-full: test-deps
 	$(MAKE) -j$(JOBS) config=release all
@@ -273,6 +283,7 @@ help:
 	@echo "make check-cluster shards on a Slurm cluster of this machine, and with GNU parallel"
 	@echo "make check-full  location and global passes at disc scale, three seeds"
 	@echo "make check-hostile  faults, power cuts, kills and threads at full length"
+	@echo "make coverage    which lines of formats/ the tests run"
 	@echo "make fuzz        every harness for FUZZ_S seconds"
 	@echo "make             build $(PROGRAM)"
 	@echo "make dashboard   bundle the report's page again"

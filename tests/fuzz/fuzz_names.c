@@ -1,8 +1,9 @@
 /* fuzz_names.c - names from strangers in what is written of a store: HTML, page data, Prometheus, SQLite.
  *
- * The input is names, each ending with a NUL (the last by the end). They become paths, directory names,
- * messages, materials, textures, stages of a run and the store's own title. All of it is put in one
- * transaction that is never committed, and read within it, so that an input costs no disk.
+ * The input is a byte of options, then names, each ending with a NUL (the last by the end). They become
+ * paths, directory names, messages, materials, textures, stages of a run and the store's own title. All of it
+ * is put in one transaction that is never committed, and read within it, so that an input costs no disk.
+ * Option 1 writes the database as well, which does.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -309,6 +310,7 @@ static void rows_are_names(struct store_txn *txn, char *const *names, unsigned c
 struct names {
     char *name[NAMES];
     unsigned count;
+    bool database;
 };
 
 /* A container at "0/NAME", "1/NAME" ... with one resource of that name; every second has no geometry. */
@@ -377,17 +379,18 @@ static bool write_all(struct store_txn *txn, void *ctx, struct error *err)
     metrics_are_lines(txn, names->name[0]);
     sheets_are_markup(txn, names->name[0]);
     page_is_json(txn, names->name[0]);
-    rows_are_names(txn, names->name, names->count);
+    if (names->database)
+        rows_are_names(txn, names->name, names->count);
     return error_set(err, ERROR_USAGE, ERROR_NO_OFFSET, "not kept");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct names names = {0};
+    struct names names = {.database = size && data[0] & 1};
     struct error err = {0};
     if (!store)
         open_store();
-    for (size_t at = 0; names.count < NAMES && (at < size || !names.count);) {
+    for (size_t at = size != 0; names.count < NAMES && (at < size || !names.count);) {
         char *name = strndup((const char *)data + at, size - at);
         html_text_comes_back(name);
         url_comes_back(name);
@@ -424,17 +427,20 @@ void fuzz_seeds(void)
         "%3Cscript%3E%00%",
         "\xe2\x80\xa8\xe2\x80\xa9\x7f\x01",
     };
-    enum { COUNT_OF_NAMES = sizeof names / sizeof *names };
-    char seed_name[32];
-    struct buffer all = {0};
-    for (size_t i = 0; i < COUNT_OF_NAMES; i++) {
-        snprintf(seed_name, sizeof seed_name, "name-%02zu", i);
-        put_seed(seed_name, names[i], strlen(names[i]));
-        buffer_append(&all, names[i], strlen(names[i]) + 1);
-        if (i % NAMES == NAMES - 1) {
-            snprintf(seed_name, sizeof seed_name, "names-%02zu", i);
-            put_seed_buffer(seed_name, &all);
-        }
+    char file[32];
+    struct buffer one = {0}, several = {0};
+    for (uint8_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (i % NAMES == 0)
+            buffer_append(&several, &(uint8_t){i / NAMES}, 1);
+        buffer_append(&one, &i, 1);
+        buffer_append(&one, names[i], strlen(names[i]));
+        buffer_append(&several, names[i], strlen(names[i]) + 1);
+        snprintf(file, sizeof file, "name-%02u", i);
+        put_seed_buffer(file, &one);
+        if (i % NAMES < NAMES - 1)
+            continue;
+        snprintf(file, sizeof file, "names-%02u", i);
+        put_seed_buffer(file, &several);
     }
-    buffer_free(&all);
+    buffer_free(&several);
 }

@@ -69,6 +69,11 @@ static void make_image(struct image *image, unsigned items)
     snprintf(file, sizeof file, "%s/data.mdb", fixture_path);
     read_file(file, image);
     fixture_teardown(NULL);
+    /* Otherwise nothing below would be reached. */
+    struct tree_meta head;
+    MUST(image->size >= 8 * PAGE && tree_read_meta(image->bytes + PAGE, PAGE, 1, &head) &&
+             head.page_size == PAGE && head.main.entries > 4,
+         "%s is no store of several trees", file);
 }
 
 static void free_images(void)

@@ -34,13 +34,17 @@ for name; do
     [ -d "tests/regress/$name" ] && words+=("tests/regress/$name")
     [ -e "tests/fuzz/$name.dict" ] && words+=("-dict=tests/fuzz/$name.dict")
     # Corpus folders first: new inputs go into the first one.
-    "$build/tests/fuzz/$name" "$corpus" "$build/corpus/seeds.$name" "${words[@]}" -max_total_time="$seconds" \
-        -timeout=5 -report_slow_units=1 -rss_limit_mb=2048 -max_len="$(longest "$name")" -print_final_stats=1 \
-        -artifact_prefix="$build/findings/$name." >"$log" 2>&1 || status=1
+    # In seconds of the processor: on a machine that has other work the clock says little.
+    TIMEFORMAT='%U %S'
+    spent=$({ time "$build/tests/fuzz/$name" "$corpus" "$build/corpus/seeds.$name" "${words[@]}" \
+        -max_total_time="$seconds" -timeout=5 -report_slow_units=1 -rss_limit_mb=2048 \
+        -max_len="$(longest "$name")" -print_final_stats=1 -artifact_prefix="$build/findings/$name." \
+        >"$log" 2>&1; } 2>&1) || status=1
+    spent=$(awk '{ printf "%.0f", $1 + $2 }' <<<"$spent")
     edges=$(grep -ao 'cov: [0-9]*' "$log" | tail -n 1)
     crashes=$(find "$build/findings" -name "$name.*" ! -name '*.log' ! -name '*.slow-unit-*' | wc -l)
     slow=$(find "$build/findings" -name "$name.slow-unit-*" | wc -l)
-    echo "$name: $(stat_of number_of_executed_units "$log") executions, $seconds s, ${edges#cov: } edges," \
+    echo "$name: $(stat_of number_of_executed_units "$log") executions, $spent CPU s, ${edges#cov: } edges," \
         "$(find "$corpus" -type f | wc -l) inputs kept, $crashes findings, $slow slow"
     [ "$crashes" -eq 0 ] || { grep -aE 'does not hold|ERROR: |SUMMARY: |runtime error' "$log" | head -n 5; status=1; }
 done
