@@ -24,6 +24,7 @@ struct anchor_subject {
     bool stand_in;           /* but not where neighbours lie: its own block may be missing */
     bool only_near;          /* without locality something else, or nothing clear, would have been chosen */
     bool shared;             /* another resource has the chosen block too */
+    bool leaves_own;         /* shared, although sound geometry of equal counts is nobody's */
     bool shared_by_size;     /* and the stored size of one of those is the block's */
     bool *outgrown; /* [count]: the candidate's run of normals ends where a longer one of another resource
                        does */

@@ -444,6 +444,22 @@ static double own_odds(const struct locate *l)
     return log((1 - missing) / (missing * rival));
 }
 
+/* Whether real geometry of the subject's counts, sound and nobody's, is left over where it shares a block:
+ * that may be its own, and the stored size that speaks against it a number that means something else.
+ * `owners` are sorted. */
+static bool leaves_its_own(const struct anchor_subject *s, const struct owner *owners, size_t count)
+{
+    for (uint32_t i = 0; i < s->count; i++) {
+        const struct anchor_choice *other = &s->item.choices[i];
+        struct owner key = {other->start, other->end, NULL};
+        if (other->content != s->item.choices[s->item.chosen].content && other->score > 0 &&
+            anchor_is_sound(&s->candidates[i].evidence) &&
+            !bsearch(&key, owners, count, sizeof *owners, owner_order))
+            return true;
+    }
+    return false;
+}
+
 /* Marks what several resources have. */
 static bool mark_shared(struct locate *l)
 {
@@ -467,6 +483,7 @@ static bool mark_shared(struct locate *l)
         }
         for (size_t k = i; k < end; k++) {
             owners[k].subject->shared = end - i > 1;
+            owners[k].subject->leaves_own = end - i > 1 && leaves_its_own(owners[k].subject, owners, count);
             owners[k].subject->shared_by_size = end - i > 1 && by_size;
         }
     }
@@ -581,29 +598,50 @@ static bool may_be_cut_off(const struct locate *l, const struct anchor_subject *
     return s->shared || ((double)e->locality < LOCALITY_NEAR && odds < OWN_ODDS_MIN);
 }
 
-/* Whether what context says makes the chosen place doubtful, as good as it looks. A block that was cut off,
- * or that is absent, leaves another one of equal counts as the only place, and the margin shows nothing of
- * it. */
-static bool is_doubtful(const struct locate *l, const struct anchor_subject *s)
+/* What of context makes the chosen place doubtful, as good as it looks; NULL: nothing. A block that was cut
+ * off, or that is absent, leaves another one of equal counts as the only place, and the margin shows nothing
+ * of it. */
+static const char *doubt_of_context(const struct locate *l, const struct anchor_subject *s)
 {
     const struct anchor_evidence *e = &s->candidates[s->item.chosen].evidence;
+    if (s->leaves_own)
+        return "another resource has this block, and one of equal counts is nobody's";
     if (e->size_match > 0)
-        return false;
-    if (s->outgrown[s->item.chosen] || s->shared_by_size || may_be_cut_off(l, s))
-        return true;
-    return e->size_match < 0 && (double)e->locality <= LOCALITY_FAR;
+        return NULL;
+    if (s->outgrown[s->item.chosen])
+        return "a longer block of another resource ends where this one does";
+    if (s->shared_by_size)
+        return "another resource, whose stored size it has, lies here too";
+    if (may_be_cut_off(l, s))
+        return "the file is truncated: its own block may be in what is missing";
+    if (e->size_match < 0 && (double)e->locality <= LOCALITY_FAR)
+        return "neither the stored size nor the neighbours' places speak for it";
+    return NULL;
+}
+
+/* Why the chosen place is not claimed in spite of its margin; NULL: it is. */
+static const char *doubt_of(const struct locate *l, const struct anchor_subject *s)
+{
+    const struct anchor_evidence *e = &s->candidates[s->item.chosen].evidence;
+    bool imperfect = e->short_of_top || e->unreferenced;
+    if (l->found[s->group].exhausted || (l->found[s->group].skipped && imperfect))
+        return "so many places look like its indices that not all were measured";
+    const char *doubt = doubt_of_context(l, s);
+    if (doubt)
+        return doubt;
+    if (s->only_near && only_nearer(s))
+        return "only its neighbours' places put this one ahead of another, and not clearly";
+    if (imperfect && !anchor_is_whole_run(e) && e->size_match < 0)
+        return "its indices do not use all vertices, and it is not of the stored size";
+    return NULL;
 }
 
 /* What may be claimed of the chosen place. */
-static enum resource_status status_of(const struct locate *l, const struct anchor_subject *s)
+static enum resource_status status_of(const struct anchor_subject *s, const char *doubt)
 {
     const struct anchor_evidence *e = &s->candidates[s->item.chosen].evidence;
     double margin = s->item.margin;
-    bool imperfect = e->short_of_top || e->unreferenced;
-    bool relaxed = imperfect && !anchor_is_whole_run(e);
-    if (margin < ANCHOR_MARGIN || l->found[s->group].exhausted || (l->found[s->group].skipped && imperfect))
-        return RESOURCE_AMBIGUOUS;
-    if (is_doubtful(l, s) || (s->only_near && only_nearer(s)) || (relaxed && e->size_match < 0))
+    if (margin < ANCHOR_MARGIN || doubt)
         return RESOURCE_AMBIGUOUS;
     bool sole = true;
     for (uint32_t i = 0; i < s->count; i++)
@@ -665,7 +703,10 @@ static bool conclude(const struct locate *l, struct anchor_subject *s)
         hand_over(l, s);
         return true;
     }
-    resource->status = status_of(l, s);
+    const char *doubt = doubt_of(l, s);
+    resource->status = status_of(s, doubt);
+    if (doubt && s->item.margin >= ANCHOR_MARGIN)
+        error_set(&resource->error, ERROR_UNSUPPORTED, ERROR_NO_OFFSET, "%s", doubt);
     if (!build_mesh(l, s, &s->candidates[s->item.chosen], &resource->mesh))
         return false;
     for (uint32_t i = 0; i < s->count && resource->status == RESOURCE_AMBIGUOUS; i++)

@@ -232,8 +232,8 @@ struct resource {
     const char *name; /* the directory's; NULL: the format has none, the member's file name serves */
     enum resource_status status;
     enum decline_reason reason;
-    struct error
-        error; /* why it was declined and where; of an ambiguous one what else it may be; else ERROR_NONE */
+    struct error error; /* why it was declined and where; of an ambiguous one why or what else it may be; else
+                           ERROR_NONE */
     double score, margin;         /* natural-log odds; 0 for addressed formats */
     uint32_t flags;               /* FLAG_BIT(...) */
     uint32_t vertices, triangles; /* decoded; of a declined resource what it declares, or 0 */

@@ -110,7 +110,7 @@ bool resolved_read(const uint8_t *bytes, size_t size, struct arena *arena, struc
 void resolved_apply(const struct resolved_record *outcome, struct resource_record *record)
 {
     struct resource *resource = &record->resource;
-    if (outcome->status != RESOURCE_DECLINED)
+    if (outcome->status != resource->status) /* what it says is of the decoder's outcome */
         error_clear(&resource->error);
     resource->status = outcome->status;
     resource->reason = outcome->reason;

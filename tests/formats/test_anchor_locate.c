@@ -347,6 +347,36 @@ static void test_stored_size_decides(void **state)
     assert_int_equal(r[9].candidate_count, 2);
 }
 
+static void test_shared_though_one_is_left(void **state)
+{
+    struct fixture *f = *state;
+    /* As above, but the last one states its rival's size, by chance: both want one block, and the other,
+     * sound and of their counts, is nobody's. Sharing is usual, but here it is no more than one of two
+     * readings. */
+    struct sheet sheets[10];
+    size_t places[10];
+    for (uint32_t i = 0; i < 10; i++) {
+        sheets[i] = (struct sheet){.columns = 6 + i, .rows = 5, .seed = i, .size = 10.0f + 7.0f * (float)i};
+        if (i == 9)
+            sheets[i].columns = sheets[8].columns;
+        noise(f, 300);
+        places[i] = put_block(&f->data, &sheets[i]);
+    }
+    for (uint32_t i = 0; i < 10; i++) {
+        const struct sheet *sheet = &sheets[i];
+        add_group(f, &sheet, 1, sheets[i == 9 ? 8 : i].size);
+    }
+    const struct resource *r = decode(f);
+    assert_int_not_equal(r[7].status, RESOURCE_AMBIGUOUS);
+    for (int i = 8; i < 10; i++) {
+        assert_int_equal(place_of(f, &r[i]), places[8]);
+        assert_int_equal(r[i].status, RESOURCE_AMBIGUOUS);
+        assert_true(r[i].margin > 1); /* which shows nothing of the doubt: words must */
+        assert_int_equal(r[i].error.code, ERROR_UNSUPPORTED);
+        assert_true(has_candidate(f, &r[i], places[9]));
+    }
+}
+
 static void test_size_that_is_not_stated(void **state)
 {
     struct fixture *f = *state;
@@ -780,6 +810,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_rivals, start, finish),
         cmocka_unit_test_setup_teardown(test_imperfect_right_block, start, finish),
         cmocka_unit_test_setup_teardown(test_stored_size_decides, start, finish),
+        cmocka_unit_test_setup_teardown(test_shared_though_one_is_left, start, finish),
         cmocka_unit_test_setup_teardown(test_size_that_is_not_stated, start, finish),
         cmocka_unit_test_setup_teardown(test_equal_and_mirrored_blocks, start, finish),
         cmocka_unit_test_setup_teardown(test_shared_block, start, finish),
