@@ -227,8 +227,8 @@ static uint64_t bgf_empty(struct buffer *out)
     return NOWHERE;
 }
 
-/* A material without a name or a string, behind one whose name has no end. */
-static uint64_t bmf_nameless(struct buffer *out)
+/* A material whose name ends with its chunk, without a NUL, and an empty chunk of the same tag. */
+static uint64_t bmf_unended(struct buffer *out)
 {
     enum { MATERIAL = 0x0050 };
     struct chunk_build w = {0};
@@ -321,7 +321,7 @@ static const struct row {
     {"a distance that is no number", "x.bgf", bgf_nan_distance, RESOURCE_DECODED, DECLINE_NONE, 0, 3, 1,
      true},
     {"a mesh of nothing", "x.bgf", bgf_empty, RESOURCE_DECODED, DECLINE_NONE, 0, 0, 0, false},
-    {"strings without an end", "x.bmf", bmf_nameless, RESOURCE_DECODED, DECLINE_NONE,
+    {"strings without an end", "x.bmf", bmf_unended, RESOURCE_DECODED, DECLINE_NONE,
      FLAG_BIT(FLAG_INFERRED_CONTAINER), 0, 0, false},
     {"no extent", "x.meshbin", meshbin_point, RESOURCE_DECODED, DECLINE_NONE, 0, 5, 6, true},
     {"the least integers", "x.meshbin", meshbin_extremes, RESOURCE_DECODED, DECLINE_NONE, 0, 5, 6, true},
@@ -432,12 +432,13 @@ static void test_names_decide_little(void **state)
 {
     (void)state;
     static const char *const names[] = {"x.xpr", "x.BGF", "x.bmf", "x.meshbin", "x.zip", "", "."};
-    struct buffer files[3] = {{0}};
-    static const enum format_id formats[3] = {FORMAT_XPR2, FORMAT_BGF, FORMAT_MESHBIN};
+    struct buffer files[4] = {{0}};
+    static const enum format_id formats[4] = {FORMAT_XPR2, FORMAT_BGF, FORMAT_MESHBIN, FORMAT_BMF};
     put_sheet(&files[0], &sheet);
     bgf_point(&files[1]);
     meshbin_point(&files[2]);
-    for (size_t f = 0; f < 3; f++) {
+    bmf_unended(&files[3]);
+    for (size_t f = 0; f < 4; f++) {
         for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
             const struct input in = {files[f].data, files[f].size, names[n]};
             bool ambiguous;
