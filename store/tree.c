@@ -467,8 +467,19 @@ struct verify {
     struct tree_db trees[SUBTREES_MOST];
     char names[SUBTREES_MOST][32];
     size_t count;
-    bool foreign;
+    bool foreign, wrong;
 };
+
+/* Flags decide how LMDB compares keys: with one of them wrong it misses rows without a word. */
+static bool has_own_flags(const struct tree_key *key, const struct tree_db *db)
+{
+    for (int own = 0; own < DB_COUNT; own++) {
+        const char *name = store_db_name((enum store_db)own);
+        if (strlen(name) == key->size && memcmp(name, key->bytes, key->size) == 0)
+            return db->flags == (store_db_is_set((enum store_db)own) ? MDB_DUPSORT | MDB_DUPFIXED : 0);
+    }
+    return true;
+}
 
 /* Trees of other kinds than this program makes are another program's: they are left to LMDB. */
 static void note_tree(const char *database, const struct tree_key *key, const uint8_t *value, size_t size,
@@ -479,6 +490,7 @@ static void note_tree(const char *database, const struct tree_key *key, const ui
     struct tree_db db = subtree ? tree_read_db(value) : (struct tree_db){0};
     if (!subtree)
         return;
+    verify->wrong |= !has_own_flags(key, &db);
     if (verify->count == SUBTREES_MOST || key->size >= sizeof *verify->names ||
         db.flags & ~(unsigned)(MDB_DUPSORT | MDB_DUPFIXED)) {
         verify->foreign = true;
@@ -517,6 +529,8 @@ bool tree_verify(const struct tree_file *file, struct error *err)
     walk.entry = note_tree;
     ok = ok && tree_walk_db(&walk, &file->meta.main, "main");
     walk.entry = NULL;
+    if (ok && verify->wrong)
+        ok = error_set(err, ERROR_STORE, ERROR_NO_OFFSET, "main: a tree's flags are not its own");
     for (size_t i = 0; ok && i < verify->count; i++)
         ok = tree_walk_db(&walk, &verify->trees[i], verify->names[i]);
     ok = ok && tree_walk_free(&walk) && (verify->foreign || nothing_left(&walk, err));
