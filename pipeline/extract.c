@@ -117,7 +117,8 @@ static void begin_input(struct extractor *extractor, const struct opening *openi
     if (by_ratio < EXPANSION_FREE)
         by_ratio = EXPANSION_FREE;
     uint64_t absolute = limits->expanded_bytes ? limits->expanded_bytes : UINT64_MAX;
-    extractor->expansion = (struct expansion){.most = by_ratio < absolute ? by_ratio : absolute,
+    extractor->expansion = (struct expansion){.pulse = extractor->options.pulse,
+                                              .most = by_ratio < absolute ? by_ratio : absolute,
                                               .by_ratio = by_ratio < absolute,
                                               .value = by_ratio < absolute ? limits->ratio : absolute};
 }
@@ -540,6 +541,7 @@ static enum outcome take_file(struct extractor *extractor, int fd, const struct 
     struct feed *feed = feed_file(fd, true);
     if (!feed)
         return OUTCOME_FAULT;
+    feed_watch(feed, extractor->options.pulse);
     enum outcome outcome;
     bool ambiguous;
     ssize_t n = feed_peek(feed, 0, extractor->head, SIGNATURE_HEAD);

@@ -12,6 +12,7 @@
 #ifndef ANCHORAGE_EXTRACT_H
 #define ANCHORAGE_EXTRACT_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -132,6 +133,9 @@ struct extract_options {
      * for messages. */
     bool (*enter)(enum extract_step step, uint64_t file, uint64_t member, const char *name,
                   struct failure *failure, void *ctx);
+    /* Moves with every block that is read or unpacked, also within a step that takes long. NULL: nobody
+     * watches. */
+    _Atomic uint64_t *pulse;
     uint64_t first_file; /* the first of the walk to be looked at, counted from 0 */
     /* Opens the next input: walk_open_inputs. Their total is then not counted. NULL: they are opened by name.
      */

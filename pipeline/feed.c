@@ -13,6 +13,8 @@
 /* One read of a file. Large enough for the disc's read-ahead, small enough that the block is still in the
  * cache when it is hashed, decompressed and copied. */
 #define BLOCK_SIZE ((size_t)256 << 10)
+/* What is asked of a file at once, so that a slow disc is seen to make progress. */
+#define PIECE_SIZE ((size_t)8 << 20)
 
 struct feed {
     int fd;             /* -1: memory */
@@ -29,6 +31,7 @@ struct feed {
     uint64_t hashed;            /* how many bytes from the start the stream has seen */
     bool hash_known;
     struct hash hash;
+    _Atomic uint64_t *pulse; /* NULL: nobody watches */
     struct failure failure;
 };
 
@@ -116,6 +119,7 @@ struct feed *feed_window(struct feed *of, uint64_t offset, uint64_t size, bool h
     if (offset > of->size)
         offset = of->size;
     feed->outer = of;
+    feed->pulse = of->pulse;
     feed->fd = of->fd;
     feed->base = of->base + offset;
     feed->size = size < of->size - offset ? size : of->size - offset;
@@ -145,6 +149,11 @@ struct feed *feed_spooled(struct spool *spool, uint64_t start, uint64_t size, co
     feed->hash = *hash;
     feed->hash_known = true;
     return feed;
+}
+
+void feed_watch(struct feed *feed, _Atomic uint64_t *pulse)
+{
+    feed->pulse = pulse;
 }
 
 void feed_forget_hash(struct feed *feed)
@@ -191,7 +200,8 @@ static ssize_t read_at(struct feed *feed, uint64_t position, uint8_t *out, size_
     if (size > feed->size - position)
         size = (size_t)(feed->size - position);
     while (done < size) {
-        ssize_t n = pread(feed->fd, out + done, size - done, (off_t)(feed->base + position + done));
+        size_t want = size - done < PIECE_SIZE ? size - done : PIECE_SIZE;
+        ssize_t n = pread(feed->fd, out + done, want, (off_t)(feed->base + position + done));
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0) {
@@ -203,6 +213,8 @@ static ssize_t read_at(struct feed *feed, uint64_t position, uint8_t *out, size_
             return -1;
         }
         done += (size_t)n;
+        if (feed->pulse)
+            atomic_fetch_add_explicit(feed->pulse, 1, memory_order_relaxed);
     }
     return (ssize_t)done;
 }

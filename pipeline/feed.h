@@ -9,6 +9,7 @@
 #ifndef ANCHORAGE_FEED_H
 #define ANCHORAGE_FEED_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -50,6 +51,10 @@ struct feed *feed_window(struct feed *of, uint64_t offset, uint64_t size, bool h
  * spool are closed in the reverse order of their making. */
 struct feed *feed_spooled(struct spool *spool, uint64_t start, uint64_t size, const struct hash *hash);
 void feed_close(struct feed *feed); /* NULL is legal */
+
+/* `*pulse` moves with every read of its file, and of windows that are made of it later: a sign of life for
+ * whoever watches a long one. NULL: nobody does. */
+void feed_watch(struct feed *feed, _Atomic uint64_t *pulse);
 
 /* From now on nothing is hashed, and what is skipped is not read; feed_hash may not be called. */
 void feed_forget_hash(struct feed *feed);

@@ -174,6 +174,8 @@ bool sandbox_calls(enum sandbox_job job, bool wanted, _Atomic uint32_t *force)
     if (!filter)
         return false;
     int result = seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1);
+    /* A thread that is gone alone would leave the others waiting for it. */
+    result |= seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
     /* The switch of store-bypass speculation that older kernels couple to seccomp slows decoding and guards
      * nothing here: there is no secret of another owner in this process. */
     seccomp_attr_set(filter, SCMP_FLTATR_CTL_SSB, 1);

@@ -35,7 +35,7 @@ void signal_wait(struct signal_counter *counter, uint32_t seen, int milliseconds
     const struct timespec limit = {milliseconds / 1000, milliseconds % 1000 * 1000000L};
     atomic_fetch_add(&counter->sleepers, 1);
     if (atomic_load(&counter->count) == seen)
-        syscall(SYS_futex, &counter->count, FUTEX_WAIT, seen, milliseconds < 0 ? NULL : &limit, NULL, 0);
+        syscall(SYS_futex, &counter->count, FUTEX_WAIT, seen, &limit, NULL, 0);
     atomic_fetch_sub(&counter->sleepers, 1);
 }
 

@@ -34,8 +34,10 @@ static inline uint32_t signal_now(struct signal_counter *counter)
     return atomic_load(&counter->count);
 }
 void signal_raise(struct signal_counter *counter);
-/* Sleeps until the counter is no longer `seen`, at most `milliseconds` (negative: for ever), or for no
- * reason. */
+/* How long is slept without a look of one's own: a process may end, or lose the call that wakes (libseccomp
+ * makes broken filters when it gets no memory), between a change and its announcement. */
+#define SIGNAL_MS 1000
+/* Sleeps until the counter is no longer `seen`, at most `milliseconds`, or for no reason. */
 void signal_wait(struct signal_counter *counter, uint32_t seen, int milliseconds);
 
 /* ---- slots: items on their way from the extraction to the decoding ---- */
@@ -147,6 +149,7 @@ struct shared {
     _Atomic uint32_t at_step;
     _Atomic int32_t extract_signal;
     _Atomic uint32_t extract_sandbox, decode_sandbox; /* what is in force: sandbox.h */
+    _Atomic bool extract_begun, decode_begun; /* by the parent false, by the worker true once it works */
     /* By the parent between two extractions. */
     uint32_t refusal_count;
     struct refusal refusals[SHARED_REFUSALS];

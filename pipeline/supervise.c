@@ -42,6 +42,8 @@ struct keeper {
     double *still;
     uint64_t *seen;
     int stalled; /* who was killed for it; -1: nobody */
+    _Atomic bool *begun;
+    double starting; /* seconds that it has taken to begin */
 };
 
 struct supervision {
@@ -120,6 +122,7 @@ static int start(struct keeper *keeper)
         return errno;
     if (s->shared->sandbox)
         rules = sandbox_rules(s->options.inputs, extraction ? s->options.input_count : 0);
+    atomic_store(keeper->begun, false);
     int fds[WORKER_FD_END];
     memset(fds, -1, sizeof fds);
     fds[WORKER_SHARED] = away(s->options.shared_fd);
@@ -184,11 +187,22 @@ static bool stands_still(struct keeper *keeper, size_t i, uint64_t now, bool bus
     return keeper->still[i] >= keeper->supervision->options.stall_seconds;
 }
 
+/* Whether it has had all its time to begin: libseccomp, for one, may go round for ever when it gets no
+ * memory. */
+static bool never_begins(const struct keeper *keeper)
+{
+    return keeper->starting >= keeper->supervision->options.stall_seconds;
+}
+
 static void watch(struct keeper *keeper)
 {
     struct shared *shared = keeper->supervision->shared;
     double passed = tick(keeper);
-    if (keeper == &keeper->supervision->keepers[EXTRACTION]) {
+    if (!atomic_load(keeper->begun)) {
+        keeper->starting += passed;
+        if (never_begins(keeper))
+            kill(keeper->pid, SIGKILL);
+    } else if (keeper == &keeper->supervision->keepers[EXTRACTION]) {
         if (stands_still(keeper, 0, atomic_load(&shared->pulse), !atomic_load(&shared->waiting), passed))
             keeper->stalled = 0;
     } else {
@@ -209,6 +223,7 @@ static void wait_for_end(struct keeper *keeper)
     size_t things = keeper->supervision->shared->threads;
     memset(keeper->still, 0, things * sizeof *keeper->still);
     keeper->stalled = -1;
+    keeper->starting = 0;
     tick(keeper);
     while (poll(&life, 1, TICK_MS) <= 0) {
         if (atomic_load(&keeper->supervision->ending))
@@ -236,7 +251,7 @@ static void describe(int status, int noted, char text[static 48])
 static void give_up(struct supervision *s, const char *job, const char *why)
 {
     pthread_mutex_lock(&s->mutex);
-    error_set(&s->err, ERROR_IO, ERROR_NO_OFFSET, "the %sing process cannot be kept going: %s", job, why);
+    error_set(&s->err, ERROR_IO, ERROR_NO_OFFSET, "the process that %ss cannot be kept going: %s", job, why);
     pthread_mutex_unlock(&s->mutex);
     atomic_store(&s->ending, true);
     signal_raise(&s->shared->advance);
@@ -377,7 +392,7 @@ static void *keep(void *ctx)
         int status = collect(keeper);
         if (atomic_load(&s->ending) || (status == 0 && is_finished(keeper)))
             return NULL;
-        if (WIFEXITED(status) && WEXITSTATUS(status) == WORKER_NO_START) {
+        if ((WIFEXITED(status) && WEXITSTATUS(status) == WORKER_NO_START) || never_begins(keeper)) {
             give_up(s, keeper->job, "it could not begin");
             return NULL;
         }
@@ -393,6 +408,7 @@ static bool start_keeper(struct supervision *s, int which, const char *job)
     struct keeper *keeper = &s->keepers[which];
     keeper->supervision = s;
     keeper->job = job;
+    keeper->begun = which == EXTRACTION ? &s->shared->extract_begun : &s->shared->decode_begun;
     keeper->still = calloc(s->shared->threads, sizeof *keeper->still);
     keeper->seen = calloc(s->shared->threads, sizeof *keeper->seen);
     keeper->started =

@@ -71,6 +71,8 @@ bool unpack_spend(struct unpacker *u, uint64_t bytes, struct failure *failure)
     struct expansion *expansion = u->limits.expansion;
     if (!expansion)
         return true;
+    if (expansion->pulse)
+        atomic_fetch_add_explicit(expansion->pulse, 1, memory_order_relaxed);
     uint64_t left = expansion->most - expansion->used;
     if (bytes <= left) {
         expansion->used += bytes;
@@ -369,7 +371,11 @@ static enum unpack_result nest_in_spool(struct unpacker *u, struct member *membe
     }
     struct hash hash = hash_stream_finish(to.hash);
     *feed = feed_spooled(u->limits.spool, to.start, to.size, &hash);
-    return *feed ? UNPACK_OK : UNPACK_FAULT;
+    if (!*feed)
+        return UNPACK_FAULT;
+    if (u->limits.expansion)
+        feed_watch(*feed, u->limits.expansion->pulse);
+    return UNPACK_OK;
 }
 
 enum unpack_result unpack_nest(struct unpacker *u, struct member *member, struct feed **feed)

@@ -42,6 +42,7 @@ enum unpack_result {
 
 /* What one input may become: bytes that came out of its archives, at all levels together. */
 struct expansion {
+    _Atomic uint64_t *pulse; /* moves with every block; NULL: nobody watches */
     uint64_t used, most;
     bool exceeded;
     bool by_ratio; /* what `most` comes from, and the limit's own value: for messages */

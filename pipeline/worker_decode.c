@@ -255,7 +255,7 @@ static void wait_for_turn(const struct decoder *d)
         uint32_t seen = signal_now(&shared->filled), alone = atomic_load(&shared->alone);
         if (!alone || alone == d->number + 1)
             return;
-        signal_wait(&shared->filled, seen, -1);
+        signal_wait(&shared->filled, seen, SIGNAL_MS);
     }
 }
 
@@ -302,7 +302,7 @@ static void report_damage(struct shared *shared)
     atomic_store(&shared->damaged, true);
     signal_raise(&shared->advance);
     for (;;)
-        signal_wait(&shared->filled, signal_now(&shared->filled), -1);
+        signal_wait(&shared->filled, signal_now(&shared->filled), SIGNAL_MS);
 }
 
 static void work_slot(struct decoder *d, unsigned index, uint64_t sequence)
@@ -376,7 +376,7 @@ static bool take(const struct decoder *d, unsigned *index, uint64_t *sequence)
         } else if (ended) {
             return false;
         } else {
-            signal_wait(&shared->filled, seen, -1);
+            signal_wait(&shared->filled, seen, SIGNAL_MS);
         }
     }
 }
@@ -414,6 +414,7 @@ int worker_decode(struct shared *shared, const struct known *known)
     }
     if (!sandbox_calls(SANDBOX_DECODE, shared->sandbox, &shared->decode_sandbox))
         return WORKER_NO_START;
+    atomic_store(&shared->decode_begun, true);
     pthread_barrier_wait(&start);
     for (unsigned i = 0; i < shared->threads; i++)
         pthread_join(decoders[i].thread, NULL);

@@ -179,7 +179,7 @@ static void wait_freed(struct extraction *extraction, uint32_t seen)
 {
     double begin = seconds();
     atomic_store(&extraction->shared->waiting, true);
-    signal_wait(&extraction->shared->freed, seen, -1);
+    signal_wait(&extraction->shared->freed, seen, SIGNAL_MS);
     atomic_store(&extraction->shared->waiting, false);
     atomic_fetch_add(&extraction->shared->pulse, 1);
     extraction->waited += seconds() - begin;
@@ -398,6 +398,7 @@ int worker_extract(struct shared *shared, const struct known *known)
     if (!sandbox_files(SANDBOX_EXTRACT, shared->sandbox, &shared->extract_sandbox) ||
         !sandbox_calls(SANDBOX_EXTRACT, shared->sandbox, &shared->extract_sandbox))
         return WORKER_NO_START;
+    atomic_store(&shared->extract_begun, true);
     resume(&extraction);
     if (extraction.at.ended)
         return 0;
@@ -405,6 +406,7 @@ int worker_extract(struct shared *shared, const struct known *known)
     const struct extract_options options = {.limits = shared->limits,
                                             .spool = spool,
                                             .enter = enter,
+                                            .pulse = &shared->pulse,
                                             .first_file = extraction.at.file,
                                             .open_input = open_input,
                                             .unchanged = is_unchanged,

@@ -40,8 +40,8 @@ fresh() {
 }
 command_of() {
     case $1 in
-        run) echo run -q -j2 -s store in ;;
-        again) echo run -q -j2 --rehash -s store in ;;
+        run) echo run -q -j2 --stall-timeout 3 -s store in ;;
+        again) echo run -q -j2 --stall-timeout 3 --rehash -s store in ;;
         resolve) echo resolve -s store ;;
         query) echo query -s store --json ;;
         export) echo "export -s store --name * -o out/" ;;
