@@ -5,10 +5,10 @@ import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve as absolute } from "node:path";
 import { launch, open, runTests, screenshots, test } from "./browser.mjs";
 
-const program = process.argv[2];
+const program = absolute(process.argv[2]); // it is started elsewhere, too
 const work = mkdtempSync(join(tmpdir(), "anchorage-serve-"));
 const corpus = join(work, "corpus");
 const store = join(work, "store");

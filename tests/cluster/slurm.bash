@@ -128,11 +128,19 @@ cluster_stop() {
     CLUSTER=
 }
 
-# The pids of the step daemons of this cluster: those whose environment names its configuration.
-cluster_steps() {
+# Of the pids on stdin those of this cluster: their environment names its configuration.
+cluster_own() {
     local pid
-    for pid in $(ps -eo pid=,comm= | awk '$2 ~ /^slurmstepd/ { print $1 }'); do
+    while read -r pid; do
         tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null | grep -qxF "SLURM_CONF=$SLURM_CONF" && echo "$pid"
     done
     return 0
+}
+
+# The pids of the step daemons of this cluster.
+cluster_steps() { ps -eo pid=,comm= | awk '$2 ~ /^slurmstepd/ { print $1 }' | cluster_own; }
+
+# cluster_program WORDS: the pid of the program that runs on this cluster with these words among its arguments.
+cluster_program() {
+    ps -eo pid=,args= | awk -v words="$1" 'index($0, words) && !/awk|slow/ { print $1 }' | cluster_own | head -n 1
 }

@@ -78,8 +78,7 @@ node_of() { squeue -h -t running -w "$1" -o %A | head -1; }
     until_true running 3
     sleep 0.3
     # The program of one task; the step daemon of another; all of a third node.
-    pkill_one() { kill -9 "$(ps -eo pid=,args= | awk -v s="--shard $1/6" 'index($0, s) && !/awk|slow/ { print $1; exit }')"; }
-    pkill_one 0
+    kill -9 "$(cluster_program "--shard 0/6")"
     step=$(cluster_steps | sed -n 2p)
     kill -9 "$step"
     kill_tree "$(cluster_pid node3)"
