@@ -109,12 +109,13 @@ struct met {
     uint64_t damages, entries, sum;
 };
 
-/* Keys and values lie in the file: reading them is the check. */
+/* Keys and values lie in the file: reading them is the check. Keys of stray pages may be longer than LMDB
+ * takes; who keeps them looks. */
 static void touch_entry(const char *database, const struct tree_key *key, const uint8_t *value, size_t size,
                         bool subtree, void *ctx)
 {
     struct met *met = ctx;
-    MUST(database && key->bytes && key->size && key->size <= 511, "a key of %zu bytes", key->size);
+    MUST(database && key->bytes && key->size && key->size < PAGE, "a key of %zu bytes", key->size);
     MUST(!subtree || size == TREE_DB_SIZE, "a tree of %zu bytes", size);
     for (size_t i = 0; i < key->size; i++)
         met->sum += key->bytes[i];
