@@ -52,7 +52,7 @@ struct pass_resource {
     const char **materials; /* BGF: distinct "library:material"; BMF: names of its materials */
     uint32_t image_count;
     const char **images; /* BMF: distinct names of image files, as it has them */
-    bool alone;             /* as pass_proof sees it: its block is nobody else's */
+    bool alone;          /* as pass_proof sees it: its block is nobody else's */
     struct pass_outcome now;
 };
 
@@ -99,7 +99,7 @@ struct passes {
     struct pass_container *containers; /* this array and the next are of malloc, the rest of the arena */
     struct pass_resource *resources;   /* by container hash, then index */
     size_t container_count, resource_count;
-    struct pass_image *images;      /* that libraries name, by stem, then resource; made by pass_images */
+    struct pass_image *images; /* that libraries name, by stem, then resource; made by pass_images */
     size_t image_count;
     struct buffer findings;         /* of struct finding_record */
     struct buffer proposals;        /* what the commits of a stage collect for its finish */

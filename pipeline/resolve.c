@@ -29,7 +29,7 @@ static bool decide(struct passes *passes, struct resolve_result *result, struct 
 /* Passes that add to what is decided. */
 static bool describe(struct passes *passes, struct error *err)
 {
-    static const struct stage *const stages[] = {&pass_measure, &pass_twins, &pass_consistency,
+    static const struct stage *const stages[] = {&pass_measure,   &pass_twins,  &pass_consistency,
                                                  &pass_materials, &pass_images, &pass_unclaimed};
     for (size_t i = 0; i < sizeof stages / sizeof *stages; i++)
         if (!stage_run(stages[i], passes, err))
