@@ -83,7 +83,7 @@ int cmd_report(int argc, char **argv)
     if (optind != argc)
         return usage_error(&command, "'%s' is too much", argv[optind]);
     struct error err = {0};
-    struct report_result result;
+    struct report_result result = {0};
     struct store *store = store_open(options.store_path, STORE_READ, false, &err);
     bool ok = store && report_write(store, &options, &result, &err);
     store_close(store);

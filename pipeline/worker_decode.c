@@ -405,7 +405,7 @@ int worker_decode(struct shared *shared, const struct known *known)
     if (!decoders || pthread_barrier_init(&start, NULL, shared->threads + 1) != 0)
         return WORKER_NO_START;
     if (!sandbox_files(SANDBOX_DECODE, shared->sandbox, &shared->decode_sandbox))
-        return WORKER_NO_START;
+        return WORKER_NO_START; // cppcheck-suppress memleak ; the process ends
     for (unsigned i = 0; i < shared->threads; i++) {
         decoders[i] = (struct decoder){
             .shared = shared, .known = known, .number = i, .state = &shared->thread[i], .start = &start};

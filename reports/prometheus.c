@@ -58,7 +58,7 @@ static void put_labels(struct metrics *m, const char *label, const char *value)
 {
     put(m->out, "%s{store=\"", m->metric);
     buffer_append(m->out, m->store, strlen(m->store));
-    if (label) {
+    if (label && value) {
         char *escaped = label_of(value);
         if (escaped) {
             put(m->out, "\",%s=\"", label);

@@ -140,6 +140,9 @@ cluster_own() {
 # The pids of the step daemons of this cluster.
 cluster_steps() { ps -eo pid=,comm= | awk '$2 ~ /^slurmstepd/ { print $1 }' | cluster_own; }
 
+# cluster_step JOB: the pid of the daemon of that job's step.
+cluster_step() { ps -eo pid=,args= | awk -v job="[$1." '/slurmstepd: / && index($0, job) { print $1 }' | cluster_own | head -n 1; }
+
 # cluster_program WORDS: the pid of the program that runs on this cluster with these words among its arguments.
 cluster_program() {
     ps -eo pid=,args= | awk -v words="$1" 'index($0, words) && !/awk|slow/ { print $1 }' | cluster_own | head -n 1

@@ -48,7 +48,7 @@ until_true() { # until_true COMMAND...: within 20 s
     return 1
 }
 running() { [ "$(squeue -h -t running -o %i | wc -l)" -ge "$1" ]; }
-node_of() { squeue -h -t running -w "$1" -o %A | head -1; }
+task_on() { squeue -h -r -t running -w "$1" -o "$2" | head -n 1; } # task_on NODE %K (its index) or %A (its job)
 
 @test "six shards on three nodes, and the night after it" {
     run submit
@@ -77,10 +77,10 @@ node_of() { squeue -h -t running -w "$1" -o %A | head -1; }
     waiting=$!
     until_true running 3
     sleep 0.3
-    # The program of one task; the step daemon of another; all of a third node.
-    kill -9 "$(cluster_program "--shard 0/6")"
-    step=$(cluster_steps | sed -n 2p)
-    kill -9 "$step"
+    # The program of the task on one node; the step daemon of that on another; all of the third node, whose task is
+    # the only one that Slurm gives to another by itself.
+    kill -9 "$(cluster_program "--shard $(task_on node1 %K)/6")"
+    kill -9 "$(cluster_step "$(task_on node2 %A)")"
     kill_tree "$(cluster_pid node3)"
     rm hold
     scontrol update nodename=node3 state=down reason=killed
