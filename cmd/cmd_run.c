@@ -10,6 +10,7 @@
 #include "cmd/limits.h"
 #include "cmd/progress.h"
 #include "cmd/resolution.h"
+#include "pipeline/address.h"
 #include "pipeline/captures.h"
 #include "pipeline/ingest.h"
 #include "pipeline/parallel.h"
@@ -511,10 +512,8 @@ static int finish(struct run *run, struct error *err)
              error_set(err, ERROR_IO, ERROR_NO_OFFSET, "cannot print the summary");
     } else if (ok && !interrupted) {
         print_heading(run);
-        if (run->resolved.changed) {
-            resolution_print(stdout, &run->resolved);
+        if (run->resolved.changed && resolution_print(stdout, &run->resolved))
             putchar('\n');
-        }
         ok = summary_print(stdout, &summary, run->store, txn, run->store_path, err);
     }
     store_end_read(txn);
@@ -555,6 +554,31 @@ static void close_shard(struct run *run)
     store_close(run->seed);
     plan_free_files(&run->files);
     plan_free(run->plan);
+}
+
+/* Says of each input that could not be had why: a misspelt name among good ones would go unnoticed in a
+ * table. */
+static void name_failed(struct run *run, const char *const *inputs, size_t count)
+{
+    struct error err = {0};
+    struct arena arena = {0};
+    struct store_txn *txn = store_begin_read(run->store, &err);
+    for (size_t i = 0; txn && i < count; i++) {
+        char *path = address_of_input(inputs[i]);
+        struct source_record source;
+        bool found = false;
+        if (path) {
+            struct hash key = hash_bytes(path, strlen(path));
+            if (store_get_source(txn, &key, &arena, &source, &found, &err) && found &&
+                source.kind == SOURCE_FAILED)
+                warning("%s: %s", path,
+                        source.message ? source.message : container_reason_word(source.reason));
+        }
+        free(path);
+        arena_reset(&arena);
+    }
+    store_end_read(txn);
+    arena_free(&arena);
 }
 
 static int run_inputs(struct run *run, const char *const *inputs, size_t input_count)
@@ -610,6 +634,8 @@ static int run_inputs(struct run *run, const char *const *inputs, size_t input_c
     int status = finish(run, &err);
     if (status == EXIT_DONE && sharded && !store_sync(run->store, &err))
         return run_failed(run, &err);
+    if (status != EXIT_FAILED && run->done.inputs_failed)
+        name_failed(run, inputs, input_count);
     if (status != EXIT_FAILED && input_count && run->done.inputs_failed == input_count) {
         warning("none of the inputs could be read");
         return EXIT_FAILED;

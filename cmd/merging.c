@@ -150,10 +150,8 @@ static bool print(struct work *work, struct error *err)
     text_bytes(work->merged.bytes, bytes);
     text_duration(work->seconds, took);
     printf("Merged %s store%s, %s, in %s\n\n", count, merging->input_count == 1 ? "" : "s", bytes, took);
-    if (work->resolved.changed) {
-        resolution_print(stdout, &work->resolved);
+    if (work->resolved.changed && resolution_print(stdout, &work->resolved))
         putchar('\n');
-    }
     struct store_txn *txn = store_begin_read(store, err);
     bool ok = txn && summary_print(stdout, &work->summary, store, txn, merging->output, err);
     store_end_read(txn);

@@ -15,7 +15,7 @@ static void print_row(FILE *out, const char **heading, const char *what, uint64_
     *heading = "";
 }
 
-void resolution_print(FILE *out, const struct resolve_result *result)
+bool resolution_print(FILE *out, const struct resolve_result *result)
 {
     const struct {
         const char *what;
@@ -25,14 +25,18 @@ void resolution_print(FILE *out, const struct resolve_result *result)
         {"became ambiguous", result->ambiguous},    {"became declined", result->declined},
         {"pairs of mirrored twins", result->twins},
     };
+    bool printed = !result->changed;
     const char *heading = "Resolved\n";
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         print_row(out, &heading, rows[i].what, rows[i].count);
+    printed |= !*heading;
     heading = "Findings\n";
     for (int i = 1; i < FINDING_KIND_COUNT; i++)
         print_row(out, &heading, finding_kind_word((enum finding_kind)i), result->findings[i]);
+    printed |= !*heading;
     if (!result->changed)
         fputs("Nothing changed: the store was resolved already\n", out);
+    return printed;
 }
 
 json_t *resolution_json(const struct resolve_result *result)

@@ -7,8 +7,8 @@
 
 #include "pipeline/resolve.h"
 
-/* A few lines: what was decided, and how many findings there are of each kind. */
-void resolution_print(FILE *out, const struct resolve_result *result);
+/* A few lines: what was decided, and how many findings there are of each kind. Whether there were any. */
+bool resolution_print(FILE *out, const struct resolve_result *result);
 /* The same as an object. NULL when memory runs out. */
 json_t *resolution_json(const struct resolve_result *result);
 /* Warns of every contradicted capture in a line that names both. False with *err set only for an error of the

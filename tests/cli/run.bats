@@ -37,6 +37,15 @@ truth_lines() {
     diff "$BATS_TEST_TMPDIR/want" "$BATS_TEST_TMPDIR/got"
 }
 
+@test "an input that is not there is named beside good ones" {
+    cd "$BATS_TEST_TMPDIR"
+    write_bgf good.bgf
+    run --separate-stderr anchorage run -q -s s good.bgf ./no/such
+    [ "$status" = 0 ]
+    [[ $stderr == *"warning: no/such: No such file or directory"* ]]
+    run -3 anchorage run -q -s s2 no/such
+}
+
 @test "resources = decoded + ambiguous + declined, for every container" {
     run -0 sh -c "'$ANCHORAGE' query -s '$BATS_FILE_TMPDIR/store' --containers --json |
         jq -e -s 'length > 50 and all(.resources == .decoded + .ambiguous + .declined)'"
