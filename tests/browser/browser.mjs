@@ -20,7 +20,11 @@ export async function open(browser, { width = 1280, height = 860, dark = false }
     page.problems = [];
     page.on("console", (message) => message.type() === "error" && page.problems.push(message.text()));
     page.on("pageerror", (error) => page.problems.push(String(error)));
-    page.on("requestfailed", (request) => page.problems.push(`${request.url()}: ${request.failure()?.errorText}`));
+    // A picture whose row is scrolled away while it loads is given up, which is no fault.
+    page.on("requestfailed", (request) => {
+        const why = request.failure()?.errorText;
+        if (why !== "net::ERR_ABORTED") page.problems.push(`${request.url()}: ${why}`);
+    });
     return page;
 }
 

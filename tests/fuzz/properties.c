@@ -217,7 +217,9 @@ static void must_be_resource(const struct container *c, const struct resource *r
     bool variants = r->format == FORMAT_MESHBIN && r->status == RESOURCE_AMBIGUOUS;
     MUST(variants == ((r->flags & FLAG_BIT(FLAG_AMBIGUOUS_VARIANT)) != 0), "%s, flags %X",
          resource_status_word(r->status), r->flags);
-    must_be_error(&r->error, declined || variants, "resource");
+    /* A doubt is said of what is ambiguous, where there is one to be named. */
+    bool doubted = r->status == RESOURCE_AMBIGUOUS && r->error.code != ERROR_NONE;
+    must_be_error(&r->error, declined || variants || doubted, "resource");
     MUST(r->flags < FLAG_BIT(FLAG_COUNT), "flags %X", r->flags);
     /* A material library has no geometry, and a mesh may be without it when all of it was dropped. */
     MUST(!declined || !r->mesh, "a declined resource has a mesh");
