@@ -23,50 +23,78 @@ static const struct {
 
 /* ---- the placements of now ---- */
 
-struct claims {
+static bool out_of_memory(struct error *err)
+{
+    return error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory while reading the store");
+}
+
+static bool is_located(enum resource_status status)
+{
+    return status == RESOURCE_PROVEN || status == RESOURCE_ASSIGNED;
+}
+
+bool coverage_claim(struct coverage_claims *claims, const struct resource *now,
+                    const struct resolved_record *outcome, struct error *err)
+{
+    bool is = is_located(now->status);
+    /* Which candidate the decoder chose stands with the candidates, which are not read for this: whatever the
+     * passes touched is laid anew. */
+    if (outcome && outcome->change_count)
+        claims->changed |= is || is_located(outcome->was);
+    if (is)
+        buffer_append(&claims->places, now->buffers, now->buffer_count * sizeof *now->buffers);
+    return !claims->places.failed || out_of_memory(err);
+}
+
+bool coverage_lay(struct coverage_claims *claims, struct container_record *record, struct arena *arena,
+                  struct error *err)
+{
+    return !claims->changed || !record->container.coverage_count ||
+           anchor_coverage_replace(&record->container, (const struct buffer_place *)claims->places.data,
+                                   claims->places.size / sizeof(struct buffer_place), arena) ||
+           out_of_memory(err);
+}
+
+void coverage_claims_clear(struct coverage_claims *claims)
+{
+    buffer_clear(&claims->places);
+    claims->changed = false;
+}
+
+void coverage_claims_free(struct coverage_claims *claims)
+{
+    buffer_free(&claims->places);
+    claims->changed = false;
+}
+
+struct claim_walk {
     struct store_txn *txn;
     struct arena arena;
-    struct buffer places; /* struct buffer_place of what is located now */
-    bool changed;         /* not all of them as the decoder had it */
+    struct coverage_claims claims;
     struct error *err;
 };
 
-static bool is_located(const struct resource *resource)
-{
-    return resource->status == RESOURCE_PROVEN || resource->status == RESOURCE_ASSIGNED;
-}
-
 static bool collect_places(const struct resource_key *key, const struct resource_record *record, void *ctx)
 {
-    struct claims *claims = ctx;
+    struct claim_walk *walk = ctx;
     struct resource_record now = *record;
     struct resolved_record outcome;
-    arena_reset(&claims->arena);
-    if (!store_apply_resolved(claims->txn, &key->container, &claims->arena, &now, &outcome, claims->err))
-        return false;
-    bool was = is_located(&record->resource), is = is_located(&now.resource);
-    claims->changed |= was != is || (is && now.resource.chosen != record->resource.chosen);
-    if (is)
-        buffer_append(&claims->places, now.resource.buffers,
-                      now.resource.buffer_count * sizeof *now.resource.buffers);
-    return !claims->places.failed ||
-           error_set(claims->err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory while reading the store");
+    arena_reset(&walk->arena);
+    return store_apply_resolved(walk->txn, &key->container, &walk->arena, &now, &outcome, walk->err) &&
+           coverage_claim(&walk->claims, &now.resource, &outcome, walk->err);
 }
 
 bool coverage_load(struct store_txn *txn, const struct hash *container, struct arena *arena,
                    struct container_record *record, struct error *err)
 {
-    struct claims claims = {.txn = txn, .err = err};
+    struct claim_walk walk = {.txn = txn, .err = err};
     bool ok = store_get_coverage(txn, container, arena, record, err);
     if (!ok || !record->container.coverage_count)
         return ok;
-    ok = store_each_resource_of(txn, container, collect_places, &claims, err) && err->code == ERROR_NONE;
-    if (ok && claims.changed &&
-        !anchor_coverage_replace(&record->container, (const struct buffer_place *)claims.places.data,
-                                 claims.places.size / sizeof(struct buffer_place), arena))
-        ok = error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory while reading the store");
-    arena_free(&claims.arena);
-    buffer_free(&claims.places);
+    ok = store_each_resource_of(txn, container, collect_places, &walk, err) && err->code == ERROR_NONE &&
+         coverage_lay(&walk.claims, record, arena, err);
+    arena_free(&walk.arena);
+    coverage_claims_free(&walk.claims);
     return ok;
 }
 

@@ -13,6 +13,20 @@
 bool coverage_load(struct store_txn *txn, const struct hash *container, struct arena *arena,
                    struct container_record *record, struct error *err);
 
+/* The same for whoever walks the container's resources anyway: all zero; claim each with its outcome, then
+ * lay the map of `record`, which has the decoder's (store_get_coverage). False when memory runs out. */
+struct coverage_claims {
+    struct buffer places; /* struct buffer_place of what is located now */
+    bool changed;         /* the passes had a hand in some of them */
+};
+bool coverage_claim(struct coverage_claims *claims, const struct resource *now,
+                    const struct resolved_record *outcome, struct error *err);
+bool coverage_lay(struct coverage_claims *claims, struct container_record *record, struct arena *arena,
+                  struct error *err);
+/* Forgets the claims, keeps the memory; or gives it back. */
+void coverage_claims_clear(struct coverage_claims *claims);
+void coverage_claims_free(struct coverage_claims *claims);
+
 struct coverage_sums {
     uint64_t bytes[COVERAGE_KIND_COUNT], total;
 };

@@ -43,15 +43,20 @@ static void put_offset(struct buffer *out, uint64_t offset)
 
 /* "name": {"columns": [...], "rows": [ and, to close it, ]}. */
 #define OPEN_TABLE(out, name, columns) open_table(out, name, columns, sizeof(columns) / sizeof *(columns))
-static void open_table(struct buffer *out, const char *name, const char *const *columns, size_t count)
+static void put_columns(struct buffer *out, const char *key, const char *const *columns, size_t count)
 {
-    json_text_key(out, name);
-    json_text_open(out, '{');
-    json_text_key(out, "columns");
+    json_text_key(out, key);
     json_text_open(out, '[');
     for (size_t i = 0; i < count; i++)
         json_text_string(out, columns[i]);
     json_text_close(out, ']');
+}
+
+static void open_table(struct buffer *out, const char *name, const char *const *columns, size_t count)
+{
+    json_text_key(out, name);
+    json_text_open(out, '{');
+    put_columns(out, "columns", columns, count);
     json_text_key(out, "rows");
     json_text_open(out, '[');
 }
@@ -64,21 +69,28 @@ static void close_table(struct buffer *out)
 
 /* ---- containers and resources -------------------------------------------------------------------------- */
 
-static const char *const container_columns[] = {"path",    "also",   "hash",     "format",    "bytes",
-                                                "status",  "reason", "message",  "offset",    "flags",
-                                                "decoded", "proven", "assigned", "ambiguous", "declined"};
+static const char *const container_columns[] = {
+    "path",     "also",      "hash",     "format",    "bytes",       "status",
+    "reason",   "message",   "offset",   "flags",     "decoded",     "proven",
+    "assigned", "ambiguous", "declined", "resources", "data_offset", "coverage"};
 
 static const char *const resource_columns[] = {
-    "container", "index",  "name",   "format",   "status",    "reason", "was",   "vertices", "triangles",
-    "score",     "margin", "bounds", "geometry", "canonical", "flags",  "error", "offset"};
+    "index", "name",   "format", "status",   "reason",    "was",   "vertices", "triangles",
+    "score", "margin", "bounds", "geometry", "canonical", "flags", "error",    "offset"};
 
+/* A stretch of the list of containers: its rows, and the details of their resources. */
+struct chunk {
+    struct buffer rows, details;
+};
+
+/* What a thread looks with. */
 struct walk {
     struct store_txn *txn;
-    struct buffer *out;                 /* the page, where rows of resources go straight into their table */
-    struct buffer containers, *details; /* rows */
     bool with_details;
-    uint64_t container; /* number of the row of the container whose resources are walked */
-    struct error *err;
+    struct chunk *chunk; /* being written */
+    struct coverage_claims claims;
+    struct arena container, coverage;
+    struct error err;
 };
 
 static void put_canonical(struct buffer *out, const struct resolved_record *outcome)
@@ -98,12 +110,11 @@ static void put_canonical(struct buffer *out, const struct resolved_record *outc
 static bool put_resource(const struct view_resource *view, void *ctx)
 {
     struct walk *walk = ctx;
-    struct buffer *out = walk->out;
+    struct buffer *out = &walk->chunk->rows;
     const struct resource *resource = &view->record->resource;
     const struct resolved_record *outcome = view->outcome;
     bool changed = outcome && outcome->change_count;
     json_text_open(out, '[');
-    json_text_count(out, walk->container);
     json_text_count(out, resource->index);
     json_text_string(out, view->name);
     json_text_string(out, format_word(resource->format));
@@ -123,15 +134,39 @@ static bool put_resource(const struct view_resource *view, void *ctx)
     put_offset(out, resource->error.code ? resource->error.offset : ERROR_NO_OFFSET);
     json_text_close(out, ']');
     if (walk->with_details)
-        page_detail(view, walk->details);
-    return !out->failed;
+        page_detail(view, &walk->chunk->details);
+    return coverage_claim(&walk->claims, resource, outcome, &walk->err) && !out->failed;
 }
 
-static bool put_container(const struct view_container *view, void *ctx)
+/* [length, kind, length, kind, ...] from data_offset on, laid for what its resources have just claimed. */
+static bool put_coverage(struct walk *walk, const struct view_container *view)
 {
-    struct walk *walk = ctx;
+    struct buffer *out = &walk->chunk->rows;
+    if (view->format != FORMAT_XPR2 || !view->record) {
+        json_text_null(out);
+        json_text_null(out);
+        return true;
+    }
+    struct container_record record = *view->record;
+    const struct container *container = &record.container;
+    arena_reset(&walk->coverage);
+    if (!store_get_coverage(walk->txn, &view->hash, &walk->coverage, &record, &walk->err) ||
+        !coverage_lay(&walk->claims, &record, &walk->coverage, &walk->err))
+        return false;
+    json_text_count(out, container->data_offset);
+    json_text_open(out, '[');
+    for (uint32_t i = 0; i < container->coverage_count; i++) {
+        json_text_count(out, container->coverage[i].end - container->coverage[i].start);
+        json_text_count(out, container->coverage[i].kind);
+    }
+    json_text_close(out, ']');
+    return true;
+}
+
+static bool put_container(struct walk *walk, const struct view_container *view)
+{
     const struct view_filter everything = {.candidates = walk->with_details};
-    struct buffer *out = &walk->containers;
+    struct buffer *out = &walk->chunk->rows;
     json_text_open(out, '[');
     json_text_string(out, view->path);
     json_text_open(out, '[');
@@ -151,11 +186,13 @@ static bool put_container(const struct view_container *view, void *ctx)
     json_text_count(out, view->by_status[RESOURCE_ASSIGNED]);
     json_text_count(out, view->by_status[RESOURCE_AMBIGUOUS]);
     json_text_count(out, view->by_status[RESOURCE_DECLINED]);
+    json_text_open(out, '[');
+    coverage_claims_clear(&walk->claims);
+    bool ok = view_resources_of(walk->txn, view, &everything, put_resource, walk, &walk->err);
     json_text_close(out, ']');
-    if (!view_resources_of(walk->txn, view, &everything, put_resource, walk, walk->err))
-        return false;
-    walk->container++;
-    return !out->failed;
+    ok = ok && put_coverage(walk, view);
+    json_text_close(out, ']');
+    return ok;
 }
 
 /* ---- details ------------------------------------------------------------------------------------------- */
@@ -343,39 +380,6 @@ static bool put_finding(const struct finding_record *record, void *ctx)
     return !out->failed;
 }
 
-static const char *const coverage_columns[] = {"container", "data_offset", "runs"};
-
-struct coverage_walk {
-    struct store_txn *txn;
-    struct buffer *out;
-    struct arena arena;
-    struct error *err;
-};
-
-/* [length, kind, length, kind, ...] from data_offset on. */
-static bool put_coverage(const struct hash *hash, const struct container_record *record, void *ctx)
-{
-    struct coverage_walk *walk = ctx;
-    struct container_record whole = *record;
-    const struct container *container = &whole.container;
-    if (container->format != FORMAT_XPR2)
-        return true;
-    arena_reset(&walk->arena);
-    if (!coverage_load(walk->txn, hash, &walk->arena, &whole, walk->err))
-        return false;
-    json_text_open(walk->out, '[');
-    json_text_hash(walk->out, hash);
-    json_text_count(walk->out, container->data_offset);
-    json_text_open(walk->out, '[');
-    for (uint32_t i = 0; i < container->coverage_count; i++) {
-        json_text_count(walk->out, container->coverage[i].end - container->coverage[i].start);
-        json_text_count(walk->out, container->coverage[i].kind);
-    }
-    json_text_close(walk->out, ']');
-    json_text_close(walk->out, ']');
-    return !walk->out->failed;
-}
-
 static const char *const declined_columns[] = {"by", "key", "count", "before"};
 
 struct census {
@@ -452,6 +456,8 @@ static bool put_head(struct store_txn *txn, const char *program, const char *tit
     for (int i = 0; i < COVERAGE_KIND_COUNT; i++)
         json_text_string(out, coverage_kind_word((enum coverage_kind)i));
     json_text_close(out, ']');
+    put_columns(out, "resource_columns", resource_columns,
+                sizeof resource_columns / sizeof *resource_columns);
     json_text_key(out, "runs");
     json_text_open(out, '[');
     bool ok = store_each_run(txn, put_run, out, err);
@@ -459,103 +465,161 @@ static bool put_head(struct store_txn *txn, const char *program, const char *tit
     return ok;
 }
 
-/* ---- both halves --------------------------------------------------------------------------------------- */
+/* ---- the whole ----------------------------------------------------------------------------------------- */
 
-/* The page is made on two threads, which share nothing: each has a transaction and a buffer. The first one's
- * is the page itself, so that only the smaller half is copied. */
-struct half {
-    bool (*make)(struct half *half);
-    struct store_txn *txn;
-    struct buffer *out, *details;
-    bool with_details;
-    struct error err;
-    bool ok;
+/* Containers of one task. The page is made in tasks that share nothing but the list: each thread has a
+ * transaction, each task its buffers, which are joined in order. */
+#define CHUNK        16
+#define THREADS_MOST 4
+
+struct making {
+    const struct view_entry *list;
+    size_t count, chunk_count;
+    struct chunk *chunks;
+    struct buffer rest; /* the tables beside containers */
+    struct walk walks[THREADS_MOST];
 };
 
-static bool make_resources(struct half *half)
+static bool make_rest(struct walk *walk, struct buffer *out)
 {
-    struct buffer *out = half->out;
-    struct walk walk = {.txn = half->txn,
-                        .out = out,
-                        .details = half->details,
-                        .with_details = half->with_details,
-                        .err = &half->err};
-    OPEN_TABLE(out, "resources", resource_columns);
-    bool ok = view_containers(walk.txn, put_container, &walk, &half->err) && half->err.code == ERROR_NONE;
-    close_table(out);
-    OPEN_TABLE(out, "containers", container_columns);
-    buffer_append(out, walk.containers.data, walk.containers.size);
-    close_table(out);
-    out->failed |= walk.containers.failed;
-    buffer_free(&walk.containers);
-    return ok;
-}
-
-static bool make_rest(struct half *half)
-{
-    struct buffer *out = half->out;
-    struct error *err = &half->err;
+    struct error *err = &walk->err;
     struct census census = {.out = out};
-    struct coverage_walk coverage = {.txn = half->txn, .out = out, .err = err};
-    OPEN_TABLE(out, "coverage", coverage_columns);
-    bool ok = store_each_container(half->txn, put_coverage, &coverage, err) && err->code == ERROR_NONE;
-    arena_free(&coverage.arena);
-    close_table(out);
     OPEN_TABLE(out, "findings", finding_columns);
-    ok = ok && store_each_finding(half->txn, put_finding, out, err);
+    bool ok = store_each_finding(walk->txn, put_finding, out, err);
     close_table(out);
     OPEN_TABLE(out, "declined", declined_columns);
-    ok = ok && view_declined(half->txn, &census.compared, put_declined, &census, err);
+    ok = ok && view_declined(walk->txn, &census.compared, put_declined, &census, err);
     close_table(out);
     OPEN_TABLE(out, "unknown", unknown_columns);
-    ok = ok && put_unknown(half->txn, out, err);
+    ok = ok && put_unknown(walk->txn, out, err);
     close_table(out);
     return ok;
 }
 
-static void make_half(size_t i, int thread, void *ctx)
+static bool make_chunk(struct walk *walk, const struct making *making, size_t chunk)
 {
-    struct half *half = (struct half *)ctx + i;
-    (void)thread;
-    half->ok = half->make(half);
+    size_t end = (chunk + 1) * CHUNK < making->count ? (chunk + 1) * CHUNK : making->count;
+    bool ok = true;
+    walk->chunk = &making->chunks[chunk];
+    for (size_t i = chunk * CHUNK; ok && i < end; i++) {
+        struct view_container view;
+        bool found;
+        arena_reset(&walk->container);
+        ok = view_listed(walk->txn, &making->list[i], &walk->container, &view, &found, &walk->err) &&
+             (!found || put_container(walk, &view)) && walk->err.code == ERROR_NONE;
+    }
+    return ok;
+}
+
+/* Task 0 is the longest and is begun first. Errors stay with the walk, which then does nothing more. */
+static void make_task(size_t i, int thread, void *ctx)
+{
+    struct making *making = ctx;
+    struct walk *walk = &making->walks[thread];
+    if (walk->err.code != ERROR_NONE)
+        return;
+    if (i == 0)
+        make_rest(walk, &making->rest);
+    else
+        make_chunk(walk, making, i - 1);
+}
+
+/* Opens transactions for all threads, all of the commit that `txn` sees; how many there are. A writer that
+ * commits in between leaves one. */
+static int open_walks(struct making *making, struct store *store, struct store_txn *txn, struct error *err)
+{
+    int threads = par_default_threads() < THREADS_MOST ? par_default_threads() : THREADS_MOST;
+    making->walks[0].txn = txn;
+    for (int i = 1; i < threads; i++) {
+        making->walks[i].txn = store_begin_read(store, err);
+        if (!making->walks[i].txn)
+            return 0;
+        if (store_commit(making->walks[i].txn) != store_commit(txn))
+            return 1;
+    }
+    return threads;
+}
+
+static void append_rows(struct buffer *out, const struct buffer *rows)
+{
+    out->failed |= rows->failed;
+    if (rows->size)
+        json_text_raw(out, (const char *)rows->data, rows->size);
+}
+
+/* Joins everything in order; the head is written already. */
+static void join(const struct making *making, struct page_data *out)
+{
+    size_t size = making->rest.size + 4096;
+    for (size_t i = 0; i < making->chunk_count; i++)
+        size += making->chunks[i].rows.size + 1;
+    buffer_grow(&out->page, size);
+    OPEN_TABLE(&out->page, "containers", container_columns);
+    for (size_t i = 0; i < making->chunk_count; i++) {
+        append_rows(&out->page, &making->chunks[i].rows);
+        append_rows(&out->details, &making->chunks[i].details);
+    }
+    close_table(&out->page);
+    append_rows(&out->page, &making->rest);
+}
+
+static void free_making(struct making *making)
+{
+    for (size_t i = 0; making->chunks && i < making->chunk_count; i++) {
+        buffer_free(&making->chunks[i].rows);
+        buffer_free(&making->chunks[i].details);
+    }
+    free(making->chunks);
+    buffer_free(&making->rest);
+    for (int i = 0; i < THREADS_MOST; i++) {
+        coverage_claims_free(&making->walks[i].claims);
+        arena_free(&making->walks[i].container);
+        arena_free(&making->walks[i].coverage);
+        if (i > 0)
+            store_end_read(making->walks[i].txn);
+    }
+}
+
+static bool make_all(struct making *making, struct store *store, struct store_txn *txn, struct error *err)
+{
+    making->chunk_count = (making->count + CHUNK - 1) / CHUNK;
+    making->chunks = calloc(making->chunk_count + 1, sizeof *making->chunks);
+    if (!making->chunks)
+        return error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory while making the report");
+    int threads = open_walks(making, store, txn, err);
+    if (!threads)
+        return false;
+    par_for(making->chunk_count + 1, threads, make_task, making);
+    for (int i = 0; i < THREADS_MOST; i++)
+        if (making->walks[i].err.code != ERROR_NONE) {
+            *err = making->walks[i].err;
+            return false;
+        }
+    return true;
 }
 
 bool page_data_make(struct store *store, struct store_txn *txn, const char *program, const char *title,
                     bool details, struct page_data *out, struct error *err)
 {
-    struct buffer rest = {0};
+    struct arena list = {0};
+    struct making making = {0};
     *out = (struct page_data){0};
-    struct store_txn *second = store_begin_read(store, err);
-    if (!second)
-        return false;
-    /* A writer may have committed in between; then both halves see what the caller's transaction sees, in
-     * turn. */
-    bool same = store_commit(second) == store_commit(txn);
-    struct half halves[2] = {{.make = make_resources,
-                              .txn = txn,
-                              .out = &out->page,
-                              .details = &out->details,
-                              .with_details = details},
-                             {.make = make_rest, .txn = same ? second : txn, .out = &rest}};
+    for (int i = 0; i < THREADS_MOST; i++)
+        making.walks[i].with_details = details;
     json_text_open(&out->page, '{');
     if (details)
         json_text_open(&out->details, '[');
-    bool ok = put_head(txn, program, title, &out->page, err);
+    bool ok = put_head(txn, program, title, &out->page, err) &&
+              view_list(txn, &list, &making.list, &making.count, err) && make_all(&making, store, txn, err);
     if (ok)
-        par_for(2, same ? 2 : 1, make_half, halves);
-    for (int i = 0; ok && i < 2; i++)
-        if (!halves[i].ok) {
-            *err = halves[i].err;
-            ok = false;
-        }
-    json_text_raw(&out->page, (const char *)rest.data, rest.size);
+        join(&making, out);
     json_text_close(&out->page, '}');
     if (details)
         json_text_close(&out->details, ']');
-    if (ok && (rest.failed || out->page.failed || out->details.failed))
+    if (ok && (out->page.failed || out->details.failed))
         ok = error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory while making the report");
-    buffer_free(&rest);
-    store_end_read(second);
+    free_making(&making);
+    arena_free(&list);
     return ok;
 }
 

@@ -1,6 +1,7 @@
 /* page_data.h - everything the dashboard shows, as JSON (docs/report.md, "Page data").
  *
- * Two documents. The page has a row for each container, resource and finding: what is searched, sorted and
+ * Two documents. The page has a row for each container, with the
+ * rows of its resources in it, and for each finding: what is searched, sorted and
  * summed, all by the page itself. The details have an object for each resource, in the order of the page's
  * rows: evidence, alternatives, placements, history; the page asks for them when a resource is opened. A
  * server sends the page from the same function and one object at a time.
@@ -20,9 +21,9 @@ struct page_data {
     struct buffer details; /* empty unless asked for */
 };
 
-/* Makes the page of what `txn`, a read transaction of `store`, sees, on two threads; with `details` both
- * documents. `program`: the program's version; `title`: what the store is called. False with *err set for
- * faults of the store and ERROR_NOMEM; free it either way. */
+/* Makes the page of what `txn`, a read transaction of `store`, sees, on up to four threads; with `details`
+ * both documents. `program`: the program's version; `title`: what the store is called. False with *err set
+ * for faults of the store and ERROR_NOMEM; free it either way. */
 bool page_data_make(struct store *store, struct store_txn *txn, const char *program, const char *title,
                     bool details, struct page_data *out, struct error *err);
 void page_data_free(struct page_data *data);

@@ -14,17 +14,10 @@ static bool out_of_memory(struct error *err)
 /* ---- the list of containers -------------------------------------------------------------------------------
  */
 
-/* Enough of a container to sort by path; its record is read when its turn comes. */
-struct entry {
-    const char *path;
-    struct hash hash; /* of the content; of the path for places that could not be read */
-    bool failed;      /* no content: described by its source alone */
-};
-
 struct entries {
     struct store_txn *txn;
     struct arena *arena;
-    struct entry *list;
+    struct view_entry *list;
     size_t count, room;
     struct error *err;
     bool failed;
@@ -34,7 +27,7 @@ static bool entries_add(struct entries *entries, const char *path, const struct 
 {
     if (entries->count == entries->room) {
         size_t room = entries->room ? entries->room * 2 : 256;
-        struct entry *list = realloc(entries->list, room * sizeof *list);
+        struct view_entry *list = realloc(entries->list, room * sizeof *list);
         if (!list)
             return !(entries->failed = true);
         entries->list = list;
@@ -43,7 +36,7 @@ static bool entries_add(struct entries *entries, const char *path, const struct 
     const char *copy = arena_copy(entries->arena, path, strlen(path));
     if (!copy)
         return !(entries->failed = true);
-    entries->list[entries->count++] = (struct entry){copy, *hash, failed};
+    entries->list[entries->count++] = (struct view_entry){copy, *hash, failed};
     return true;
 }
 
@@ -65,14 +58,14 @@ static bool collect_source(const struct hash *path_hash, const struct source_rec
 
 static int by_hash_then_path(const void *a, const void *b)
 {
-    const struct entry *x = a, *y = b;
+    const struct view_entry *x = a, *y = b;
     int order = memcmp(x->hash.bytes, y->hash.bytes, HASH_SIZE);
     return order ? order : strcmp(x->path, y->path);
 }
 
 static int by_path(const void *a, const void *b)
 {
-    return strcmp(((const struct entry *)a)->path, ((const struct entry *)b)->path);
+    return strcmp(((const struct view_entry *)a)->path, ((const struct view_entry *)b)->path);
 }
 
 static bool entries_collect(struct entries *entries)
@@ -93,7 +86,7 @@ static bool entries_collect(struct entries *entries)
     return true;
 }
 
-static bool view_of_failed(struct store_txn *txn, const struct entry *entry, struct arena *arena,
+static bool view_of_failed(struct store_txn *txn, const struct view_entry *entry, struct arena *arena,
                            struct view_container *view, bool *found, struct error *err)
 {
     struct source_record source;
@@ -149,24 +142,47 @@ static bool view_of_content(struct store_txn *txn, const struct hash *hash, stru
     return view->format != FORMAT_XPR2 || store_resolved_counts(txn, hash, view->by_status, err);
 }
 
+bool view_list(struct store_txn *txn, struct arena *arena, const struct view_entry **list, size_t *count,
+               struct error *err)
+{
+    struct entries entries = {.txn = txn, .arena = arena, .err = err};
+    struct view_entry *kept = NULL;
+    bool ok = entries_collect(&entries);
+    if (ok && !(kept = arena_array_raw(arena, entries.count, sizeof *kept)))
+        ok = out_of_memory(err);
+    if (ok && entries.count)
+        memcpy(kept, entries.list, entries.count * sizeof *kept);
+    *list = kept;
+    *count = ok ? entries.count : 0;
+    free(entries.list);
+    return ok;
+}
+
+bool view_listed(struct store_txn *txn, const struct view_entry *entry, struct arena *arena,
+                 struct view_container *out, bool *found, struct error *err)
+{
+    *found = false;
+    return entry->failed ? view_of_failed(txn, entry, arena, out, found, err)
+                         : view_of_content(txn, &entry->hash, arena, out, found, err);
+}
+
 bool view_containers(struct store_txn *txn, bool (*each)(const struct view_container *container, void *ctx),
                      void *ctx, struct error *err)
 {
     struct arena paths = {0}, arena = {0};
-    struct entries entries = {.txn = txn, .arena = &paths, .err = err};
-    bool ok = entries_collect(&entries);
-    for (size_t i = 0; ok && i < entries.count; i++) {
+    const struct view_entry *list;
+    size_t count;
+    bool ok = view_list(txn, &paths, &list, &count, err);
+    for (size_t i = 0; ok && i < count; i++) {
         struct view_container view;
-        bool found = false;
+        bool found;
         arena_reset(&arena);
-        ok = entries.list[i].failed ? view_of_failed(txn, &entries.list[i], &arena, &view, &found, err)
-                                    : view_of_content(txn, &entries.list[i].hash, &arena, &view, &found, err);
+        ok = view_listed(txn, &list[i], &arena, &view, &found, err);
         if (ok && found && !each(&view, ctx))
             break;
     }
     arena_free(&arena);
     arena_free(&paths);
-    free(entries.list);
     return ok;
 }
 
@@ -174,7 +190,7 @@ bool view_container(struct store_txn *txn, const char *path, struct arena *arena
                     bool *found, struct error *err)
 {
     struct source_record source;
-    struct entry entry = {path, hash_bytes(path, strlen(path)), true};
+    struct view_entry entry = {path, hash_bytes(path, strlen(path)), true};
     if (!store_get_source(txn, &entry.hash, arena, &source, found, err) || !*found)
         return err->code == ERROR_NONE;
     *found = is_listed(&source);
@@ -193,7 +209,9 @@ struct resource_walk {
     bool (*each)(const struct view_resource *resource, void *ctx);
     void *ctx;
     const struct view_container *container;
-    struct arena arena;
+    struct resolved_entry *outcomes; /* of the container's resources, by index; in `outcome_arena` */
+    size_t outcome_count, outcome_next;
+    struct arena arena, outcome_arena;
     uint64_t passed;
     bool stopped;
     struct error *err;
@@ -232,27 +250,39 @@ static bool describe(const struct view_container *container, const struct resour
     return true;
 }
 
+/* The outcome of a resource; resources come by index, as outcomes do. NULL: as the decoder said. */
+static const struct resolved_record *next_outcome(struct resource_walk *walk, const struct resource *resource)
+{
+    while (walk->outcome_next < walk->outcome_count &&
+           walk->outcomes[walk->outcome_next].index < resource->index)
+        walk->outcome_next++;
+    bool has = walk->outcome_next < walk->outcome_count &&
+               walk->outcomes[walk->outcome_next].index == resource->index && resource->format == FORMAT_XBG7;
+    return has ? &walk->outcomes[walk->outcome_next].outcome : NULL;
+}
+
 static bool walk_resource(const struct resource_key *key, const struct resource_record *record, void *ctx)
 {
     struct resource_walk *walk = ctx;
     struct resource_record whole = *record;
-    struct resolved_record outcome;
+    static const struct resolved_record as_decoded; /* all zero */
+    const struct resolved_record *outcome = next_outcome(walk, &record->resource);
     struct view_resource view;
     arena_reset(&walk->arena);
-    if (!store_apply_resolved(walk->txn, &key->container, &walk->arena, &whole, &outcome, walk->err))
-        return !(walk->stopped = true);
+    if (outcome)
+        resolved_apply(outcome, &whole);
     if (!describe(walk->container, &whole, &walk->arena, &view)) {
         out_of_memory(walk->err);
         return !(walk->stopped = true);
     }
-    view.outcome = &outcome;
+    view.outcome = outcome ? outcome : &as_decoded;
     if (!view_passes(walk->filter, &whole.resource, view.name))
         return true;
     if ((walk->filter->candidates || whole.resource.status == RESOURCE_AMBIGUOUS) &&
         !store_get_candidates(walk->txn, &key->container, &walk->arena, &whole, walk->err))
         return !(walk->stopped = true);
-    if (resolved_is_set(&outcome)) /* candidates came with the decoder's choice */
-        resolved_apply(&outcome, &whole);
+    if (outcome) /* candidates came with the decoder's choice */
+        resolved_apply(outcome, &whole);
     walk->passed++;
     walk->stopped = !walk->each(&view, walk->ctx) || walk->passed == walk->filter->limit;
     return !walk->stopped;
@@ -265,6 +295,12 @@ static bool walk_container(const struct view_container *container, void *ctx)
         (walk->filter->container && !glob_matches(walk->filter->container, container->path)))
         return true;
     walk->container = container;
+    walk->outcome_count = walk->outcome_next = 0;
+    arena_reset(&walk->outcome_arena);
+    if (container->format == FORMAT_XPR2 &&
+        !store_resolved_of(walk->txn, &container->hash, &walk->outcome_arena, &walk->outcomes,
+                           &walk->outcome_count, walk->err))
+        return false;
     return store_each_resource_of(walk->txn, &container->hash, walk_resource, walk, walk->err) &&
            !walk->stopped && walk->err->code == ERROR_NONE;
 }
@@ -277,6 +313,7 @@ bool view_resources_of(struct store_txn *txn, const struct view_container *conta
     struct resource_walk walk = {.txn = txn, .filter = filter, .each = each, .ctx = ctx, .err = err};
     walk_container(container, &walk);
     arena_free(&walk.arena);
+    arena_free(&walk.outcome_arena);
     return err->code == ERROR_NONE;
 }
 
@@ -287,6 +324,7 @@ bool view_resources(struct store_txn *txn, const struct view_filter *filter,
     struct resource_walk walk = {.txn = txn, .filter = filter, .each = each, .ctx = ctx, .err = err};
     bool ok = view_containers(txn, walk_container, &walk, err) && err->code == ERROR_NONE;
     arena_free(&walk.arena);
+    arena_free(&walk.outcome_arena);
     return ok;
 }
 

@@ -83,6 +83,19 @@ struct view_sort {
 /* "name", "triangles" ...: the word of an option or a query. */
 const char *view_sort_word(enum view_sort_key key);
 
+/* A container of the list: enough to look at it later, by itself. */
+struct view_entry {
+    const char *path;
+    struct hash hash; /* of the content; of the path for places that could not be read */
+    bool failed;      /* no content: described by its source alone */
+};
+/* All that is listed, in byte order of paths; the arena's. Threads may share the list, each looking with a
+ * transaction of its own. */
+bool view_list(struct store_txn *txn, struct arena *arena, const struct view_entry **list, size_t *count,
+               struct error *err);
+/* The container of an entry; its memory is the arena's. */
+bool view_listed(struct store_txn *txn, const struct view_entry *entry, struct arena *arena,
+                 struct view_container *out, bool *found, struct error *err);
 /* Walks containers in byte order of their paths; the callback returns false to stop. False only for an error.
  */
 bool view_containers(struct store_txn *txn, bool (*each)(const struct view_container *container, void *ctx),

@@ -139,6 +139,13 @@ bool store_get_resolved(struct store_txn *txn, const struct resource_key *key, s
  * when there is none. */
 bool store_apply_resolved(struct store_txn *txn, const struct hash *container, struct arena *arena,
                           struct resource_record *record, struct resolved_record *outcome, struct error *err);
+/* All outcomes of a container's resources, by index: for a walk, which would look up each. */
+struct resolved_entry {
+    uint32_t index;
+    struct resolved_record outcome;
+};
+bool store_resolved_of(struct store_txn *txn, const struct hash *container, struct arena *arena,
+                       struct resolved_entry **list, size_t *count, struct error *err);
 /* Turns a container's counts by the decoder's status into counts by outcome. */
 bool store_resolved_counts(struct store_txn *txn, const struct hash *container,
                            uint32_t by_status[static RESOURCE_STATUS_COUNT], struct error *err);

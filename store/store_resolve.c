@@ -37,6 +37,46 @@ bool store_apply_resolved(struct store_txn *txn, const struct hash *container, s
     return true;
 }
 
+struct outcome_walk {
+    const struct hash *container;
+    struct arena *arena;
+    struct resolved_entry *list;
+    size_t count, room;
+};
+
+static bool outcome_one(const MDB_val *key, const MDB_val *stored, void *ctx, struct error *err)
+{
+    struct outcome_walk *walk = ctx;
+    struct value value;
+    if (key->mv_size != RESOURCE_KEY_SIZE || memcmp(key->mv_data, walk->container->bytes, HASH_SIZE) != 0)
+        return false;
+    if (walk->count == walk->room) {
+        size_t room = walk->room ? 2 * walk->room : 16;
+        struct resolved_entry *list = arena_array(walk->arena, room, sizeof *list);
+        if (!list)
+            return store_nomem(err);
+        if (walk->count)
+            memcpy(list, walk->list, walk->count * sizeof *list);
+        walk->list = list;
+        walk->room = room;
+    }
+    struct resolved_entry *entry = &walk->list[walk->count++];
+    entry->index = resource_key_read(key->mv_data).index;
+    return value_verify(DB_RESOLVED, key, stored, &value, err) &&
+           (resolved_read(value.bytes, value.size, walk->arena, &entry->outcome, err) ||
+            store_bad_record(DB_RESOLVED, key->mv_data, key->mv_size, err));
+}
+
+bool store_resolved_of(struct store_txn *txn, const struct hash *container, struct arena *arena,
+                       struct resolved_entry **list, size_t *count, struct error *err)
+{
+    struct outcome_walk walk = {.container = container, .arena = arena};
+    bool done = db_each(txn, DB_RESOLVED, container->bytes, HASH_SIZE, outcome_one, &walk, err);
+    *list = walk.list;
+    *count = walk.count;
+    return done;
+}
+
 struct count_walk {
     const struct hash *container;
     struct arena arena;

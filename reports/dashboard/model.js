@@ -3,36 +3,35 @@
 export const STATUSES = ["proven", "assigned", "decoded", "ambiguous", "declined"];
 export const PLACED = ["proven", "assigned", "decoded"];
 
-function objects(table) {
-    return table.rows.map((row) => Object.fromEntries(table.columns.map((name, i) => [name, row[i]])));
-}
+const objectsOf = (columns, rows) => rows.map((row) => Object.fromEntries(columns.map((name, i) => [name, row[i]])));
+const objects = (table) => objectsOf(table.columns, table.rows);
 
-function readContainer(container, number) {
+function readContainer(container, number, { coverage_kinds, resource_columns }) {
     container.number = number;
-    container.resources = [];
     container.total = STATUSES.reduce((sum, status) => sum + container[status], 0);
     container.haystack = container.path.toLowerCase();
+    container.resources = objectsOf(resource_columns, container.resources);
+    if (container.coverage) readCoverage(container, coverage_kinds);
 }
 
 // [length, kind, ...] from data_offset on becomes runs with both ends.
-function readCoverage(container, { data_offset, runs }, kinds) {
+function readCoverage(container, kinds) {
+    const lengths = container.coverage;
     const sums = Object.fromEntries(kinds.map((kind) => [kind, 0]));
-    let start = data_offset;
+    let start = container.data_offset;
     container.coverage = [];
-    for (let i = 0; i < runs.length; i += 2) {
-        const end = start + runs[i];
-        const kind = kinds[runs[i + 1]];
+    for (let i = 0; i < lengths.length; i += 2) {
+        const end = start + lengths[i];
+        const kind = kinds[lengths[i + 1]];
         container.coverage.push({ start, end, kind });
         sums[kind] += end - start;
         start = end;
     }
     container.sums = sums;
-    container.data_offset = data_offset;
-    container.data_size = start - data_offset;
+    container.data_size = start - container.data_offset;
 }
 
-function readResource(resource, number, containers) {
-    const container = containers[resource.container];
+function readResource(resource, number, container) {
     resource.number = number;
     resource.container = container;
     resource.address = `${container.path}#${resource.index}`;
@@ -41,7 +40,6 @@ function readResource(resource, number, containers) {
         resource.canonical = { geometry, mirrored, basis, twin };
     }
     resource.haystack = `${resource.name}\n${container.path}#${resource.index}\n${resource.geometry ?? ""}`.toLowerCase();
-    container.resources.push(resource);
 }
 
 function group(list, key) {
@@ -58,14 +56,15 @@ function group(list, key) {
 /** What the sections show, from the document of reports/page_data.h. */
 export function read(page) {
     const containers = objects(page.containers);
-    const resources = objects(page.resources);
-    containers.forEach(readContainer);
+    const resources = [];
+    containers.forEach((container, i) => {
+        readContainer(container, i, page);
+        for (const resource of container.resources) {
+            readResource(resource, resources.length, container);
+            resources.push(resource);
+        }
+    });
     const byHash = new Map(containers.filter((container) => container.hash).map((container) => [container.hash, container]));
-    for (const map of objects(page.coverage)) {
-        const container = byHash.get(map.container);
-        if (container) readCoverage(container, map, page.coverage_kinds);
-    }
-    resources.forEach((resource, i) => readResource(resource, i, containers));
     const byAddress = new Map(resources.map((resource) => [resource.address, resource]));
     const byPath = new Map(containers.map((container) => [container.path, container]));
     const byKey = new Map(resources.map((resource) => [`${resource.container.hash} ${resource.index}`, resource]));
