@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "pipeline/quarantine.h"
+#include "pipeline/earlier.h"
 #include "pipeline/shared.h"
 #include "pipeline/supervise.h"
 #include "pipeline/tape.h"
@@ -395,7 +395,7 @@ static bool setup(struct ingest *ingest, struct error *err)
     ingest->known = known_make(&ingest->known_fd, err);
     if (!ingest->logs)
         return out_of_memory(err);
-    if (!ingest->known || !quarantine(ingest->store, err) || !fill_known(ingest, ingest->store, err) ||
+    if (!ingest->known || !earlier_review(ingest->store, err) || !fill_known(ingest, ingest->store, err) ||
         (options->seed && !fill_known(ingest, options->seed, err)))
         return false;
     const struct supervise_options supervise = {

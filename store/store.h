@@ -167,6 +167,8 @@ bool store_last_run(struct store_txn *txn, uint64_t *run, struct error *err);
  * that it gives to nameless resources. Replaces what stood under the same path. The record of its content
  * belongs into the same update, unless the store has it: a place without one is a problem to store_check. */
 bool store_put_source(struct store_txn *txn, const struct source_record *record, struct error *err);
+/* Removes a place, and its members in turn; nothing when there is none. */
+bool store_drop_source(struct store_txn *txn, const struct hash *path_hash, struct error *err);
 /* Removes members of `parent` that `run` has not seen, and their members in turn: what an archive held before
  * it changed. `seen`: how many different members the run has put, which spares looking at each when there are
  * no others; UINT64_MAX when it is not known. */

@@ -137,6 +137,28 @@ static bool drop_source(struct store_txn *txn, const struct hash *path_hash, con
            value_delete(txn, DB_SOURCES, path_hash->bytes, HASH_SIZE, err);
 }
 
+/* Drops what is listed from `at` on. The list grows as members of members are met, up to `own` only those
+ * that run `keep` has not seen. It ends whatever the sets say: a source is dropped once. */
+static bool drop_all(struct store_txn *txn, struct buffer *list, size_t own, const uint64_t *keep,
+                     struct error *err)
+{
+    bool done = true;
+    for (size_t at = 0; at < list->size && done; at += HASH_SIZE) {
+        struct hash path_hash = hash_read(list->data + at);
+        done = drop_source(txn, &path_hash, at < own ? keep : NULL, list, err);
+    }
+    return done;
+}
+
+bool store_drop_source(struct store_txn *txn, const struct hash *path_hash, struct error *err)
+{
+    struct buffer list = {0};
+    buffer_append(&list, path_hash->bytes, HASH_SIZE);
+    bool done = list.failed ? store_nomem(err) : drop_all(txn, &list, 0, NULL, err);
+    buffer_free(&list);
+    return done;
+}
+
 bool store_drop_unseen(struct store_txn *txn, const struct hash *parent_path, uint64_t run, uint64_t seen,
                        struct error *err)
 {
@@ -145,15 +167,9 @@ bool store_drop_unseen(struct store_txn *txn, const struct hash *parent_path, ui
         return false;
     if (members == seen) /* the run has seen that many different ones, so it has seen all */
         return true;
-    /* The list grows as members of members are met. It ends whatever the sets say: a source is dropped once.
-     */
     struct buffer list = {0};
-    bool done = set_collect(txn, DB_MEMBERS, parent_path, HASH_SIZE, &list, err);
-    size_t own = list.size;
-    for (size_t at = 0; at < list.size && done; at += HASH_SIZE) {
-        struct hash path_hash = hash_read(list.data + at);
-        done = drop_source(txn, &path_hash, at < own ? &run : NULL, &list, err);
-    }
+    bool done = set_collect(txn, DB_MEMBERS, parent_path, HASH_SIZE, &list, err) &&
+                drop_all(txn, &list, list.size, &run, err);
     buffer_free(&list);
     return done;
 }

@@ -46,6 +46,18 @@ truth_lines() {
     run -3 anchorage run -q -s s2 no/such
 }
 
+@test "a folder that was not there one night is no failure the next" {
+    cd "$BATS_TEST_TMPDIR"
+    mkdir there
+    write_bgf there/good.bgf
+    run -3 anchorage run -q -s s later
+    mv there later
+    anchorage run -q -s s later
+    anchorage run -q -s once later
+    [ "$(digest s)" = "$(digest once)" ]
+    [ -z "$(anchorage query -s s --containers --json | jq -r 'select(.status != "read").container')" ]
+}
+
 @test "resources = decoded + ambiguous + declined, for every container" {
     run -0 sh -c "'$ANCHORAGE' query -s '$BATS_FILE_TMPDIR/store' --containers --json |
         jq -e -s 'length > 50 and all(.resources == .decoded + .ambiguous + .declined)'"
