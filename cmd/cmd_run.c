@@ -98,7 +98,8 @@ struct run {
     unsigned fail_on;
     uint64_t memory, stall_seconds;
     bool no_sandbox;
-    struct run_condition conditions[4];
+    struct run_condition conditions[3 + LIMIT_CONDITIONS];
+    struct limit_texts limit_texts;
     char memory_text[16], restarts_text[28];
     const char *log_path, *captures_path, *report_path, *plan_path, *seed_path, *job_directory;
     struct shard shard; /* count 0: all of it */
@@ -392,6 +393,7 @@ static void note_conditions(struct run *run)
 {
     struct run_condition *next = run->conditions;
     *next++ = (struct run_condition){"sandbox", sandbox_in_force(run)};
+    next += limit_conditions(&run->limits.limits, &run->limit_texts, next);
     if (run->memory) {
         text_bytes(run->memory, run->memory_text);
         *next++ = (struct run_condition){"memory", run->memory_text};

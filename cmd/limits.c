@@ -1,6 +1,8 @@
 /* limits.c - see limits.h */
 #include "cmd/limits.h"
 
+#include "reports/text.h"
+
 static bool set_number(const struct command *command, const char *name, const char *argument, uint64_t most,
                        uint64_t *value)
 {
@@ -47,4 +49,30 @@ bool limit_extract_options(const struct limit_settings *settings, struct extract
 {
     *options = (struct extract_options){.limits = settings->limits, .spool = spool_new(settings->tmp)};
     return options->spool || error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory");
+}
+
+uint32_t limit_conditions(const struct extract_limits *limits, struct limit_texts *texts,
+                          struct run_condition *conditions)
+{
+    const struct {
+        const char *name;
+        uint64_t value;
+        bool bytes;
+    } rows[LIMIT_CONDITIONS] = {
+        {"max-depth", limits->depth, false},     {"max-member", limits->member_bytes, true},
+        {"max-members", limits->members, false}, {"max-expanded", limits->expanded_bytes, true},
+        {"max-ratio", limits->ratio, false},     {"spool", limits->spool_bytes, true},
+        {"max-seconds", limits->seconds, false},
+    };
+    for (int i = 0; i < LIMIT_CONDITIONS; i++) {
+        char *text = texts->text[i];
+        if (!rows[i].value && i > 0) /* a depth of 0 opens no archive in an archive */
+            snprintf(text, sizeof texts->text[i], "none");
+        else if (rows[i].bytes)
+            text_bytes(rows[i].value, text);
+        else
+            text_count(rows[i].value, text);
+        conditions[i] = (struct run_condition){rows[i].name, text};
+    }
+    return LIMIT_CONDITIONS;
 }

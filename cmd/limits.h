@@ -45,4 +45,13 @@ bool limit_option(const struct command *command, struct limit_settings *settings
 bool limit_extract_options(const struct limit_settings *settings, struct extract_options *options,
                            struct error *err);
 
+/* The limits in force in words, for a run's record: names and texts live as long as `texts` does. How many
+ * were written to `conditions`, which has room for LIMIT_CONDITIONS. */
+#define LIMIT_CONDITIONS 7
+struct limit_texts {
+    char text[LIMIT_CONDITIONS][28];
+};
+uint32_t limit_conditions(const struct extract_limits *limits, struct limit_texts *texts,
+                          struct run_condition *conditions);
+
 #endif

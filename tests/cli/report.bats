@@ -45,6 +45,11 @@ setup() { load helper; }
     [ -s out/index.html ]
     run -0 anchorage run -q -s store --report out model.bgf
     [ "$(jq -c '[.run.run, .change.decoded]' out/report.json)" = "[2,0]" ]
+    write_bgf good.bgf
+    # Under what it ran: the limits as they were asked for, and the sandbox.
+    anchorage run -q -s limited --max-depth 3 --max-ratio 0 --report limited.report good.bgf >/dev/null
+    [ "$(jq -r '.runs[-1].conditions | [.["max-depth"], .["max-ratio"], .["max-seconds"]] | join(" ")' limited.report/report.json)" = "3 none 3 600" ]
+    [ "$(jq -r '.runs[-1].conditions.sandbox' limited.report/report.json)" != null ]
 }
 
 @test "a report that cannot be made says why" {
