@@ -75,6 +75,14 @@ static enum container_reason reason_of(const char *message, enum container_reaso
     return fallback;
 }
 
+/* libarchive has a number for it, and readers that do not use it. */
+static bool lacks_memory(struct archive *archive)
+{
+    static const char *const words[] = {"allocat", "no memory", "out of memory", NULL};
+    const char *message = archive_error_string(archive);
+    return archive_errno(archive) == ENOMEM || (message && says(message, words));
+}
+
 /* Takes down what an archive handle reports. Trouble further down, in the file or its compression, comes
  * first: what libarchive says then is only what followed. */
 static void take_failure(const struct archive_unpacker *u, struct archive *archive,
@@ -88,7 +96,9 @@ static void take_failure(const struct archive_unpacker *u, struct archive *archi
         return;
     }
     const char *message = archive_error_string(archive);
-    if (message && *message)
+    if (lacks_memory(archive))
+        failure_set_no_memory(failure);
+    else if (message && *message)
         failure_set(failure, reason_of(message, fallback), "%s", message);
     else if (feed_reached(u->u.feed) == feed_size(u->u.feed))
         failure_set(failure, CONTAINER_TRUNCATED, "ends early");
@@ -207,54 +217,36 @@ static bool add_filters(struct archive *archive, enum signature_kind kind)
            archive_read_support_filter_zstd(archive) == ARCHIVE_OK;
 }
 
-static void add_formats(struct archive *archive, enum signature_kind kind)
+/* False when memory runs out. */
+static bool add_formats(struct archive *archive, enum signature_kind kind)
 {
-    switch (kind) {
-    case SIGNATURE_ZIP:
-        archive_read_support_format_zip(archive);
-        break;
-    case SIGNATURE_7ZIP:
-        archive_read_support_format_7zip(archive);
-        break;
-    case SIGNATURE_RAR:
-        archive_read_support_format_rar(archive);
-        break;
-    case SIGNATURE_RAR5:
-        archive_read_support_format_rar5(archive);
-        break;
-    case SIGNATURE_CAB:
-        archive_read_support_format_cab(archive);
-        break;
-    case SIGNATURE_LHA:
-        archive_read_support_format_lha(archive);
-        break;
-    case SIGNATURE_XAR:
-        archive_read_support_format_xar(archive);
-        break;
-    case SIGNATURE_ISO9660:
-        archive_read_support_format_iso9660(archive);
-        break;
-    case SIGNATURE_TAR:
-        archive_read_support_format_tar(archive);
-        break;
-    case SIGNATURE_CPIO:
-        archive_read_support_format_cpio(archive);
-        break;
-    case SIGNATURE_AR:
-        archive_read_support_format_ar(archive);
-        break;
-    case SIGNATURE_WARC:
-        archive_read_support_format_warc(archive);
-        break;
-    default: /* SIGNATURE_SELF_EXTRACTING: what may follow a program or script */
-        archive_read_support_format_zip_seekable(archive);
-        archive_read_support_format_7zip(archive);
-        archive_read_support_format_rar(archive);
-        archive_read_support_format_rar5(archive);
-        archive_read_support_format_cab(archive);
-        archive_read_support_format_lha(archive);
-        break;
-    }
+    typedef int add(struct archive *);
+    static add *const by_kind[] = {
+        [SIGNATURE_ZIP] = archive_read_support_format_zip,
+        [SIGNATURE_7ZIP] = archive_read_support_format_7zip,
+        [SIGNATURE_RAR] = archive_read_support_format_rar,
+        [SIGNATURE_RAR5] = archive_read_support_format_rar5,
+        [SIGNATURE_CAB] = archive_read_support_format_cab,
+        [SIGNATURE_LHA] = archive_read_support_format_lha,
+        [SIGNATURE_XAR] = archive_read_support_format_xar,
+        [SIGNATURE_ISO9660] = archive_read_support_format_iso9660,
+        [SIGNATURE_TAR] = archive_read_support_format_tar,
+        [SIGNATURE_CPIO] = archive_read_support_format_cpio,
+        [SIGNATURE_AR] = archive_read_support_format_ar,
+        [SIGNATURE_WARC] = archive_read_support_format_warc,
+    };
+    /* SIGNATURE_SELF_EXTRACTING: what may follow a program or script. */
+    static add *const hidden[] = {
+        archive_read_support_format_zip_seekable, archive_read_support_format_7zip,
+        archive_read_support_format_rar,          archive_read_support_format_rar5,
+        archive_read_support_format_cab,          archive_read_support_format_lha,
+    };
+    if (kind < sizeof by_kind / sizeof *by_kind && by_kind[kind])
+        return by_kind[kind](archive) >= ARCHIVE_WARN;
+    for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
+        if (hidden[i](archive) < ARCHIVE_WARN)
+            return false;
+    return true;
 }
 
 static bool is_compressed(const struct archive_unpacker *u)
@@ -268,7 +260,8 @@ static bool open_archive(struct archive_unpacker *u)
     u->archive = archive_read_new();
     if (!u->archive)
         return false;
-    add_formats(u->archive, u->kind);
+    if (!add_formats(u->archive, u->kind))
+        return false;
     if (is_compressed(u)) {
         archive_read_set_read_callback(u->archive, read_decompressed);
         archive_read_set_callback_data(u->archive, u);
@@ -284,7 +277,7 @@ static bool open_archive(struct archive_unpacker *u)
         u->first_result = archive_read_next_header(u->archive, &u->entry);
     u->first_pending = true;
     u->headers = 0;
-    return true;
+    return u->first_result == ARCHIVE_EOF || u->first_result >= ARCHIVE_WARN || !lacks_memory(u->archive);
 }
 
 static bool open_filter(struct archive_unpacker *u, enum signature_kind kind)
@@ -293,18 +286,23 @@ static bool open_filter(struct archive_unpacker *u, enum signature_kind kind)
     if (!u->filter)
         return false;
     if (!add_filters(u->filter, kind)) {
+        if (lacks_memory(u->filter))
+            return false;
         failure_set(&u->stream_failure, CONTAINER_UNREADABLE,
                     "this libarchive does not read its compression");
         return true;
     }
-    archive_read_support_format_raw(u->filter);
-    archive_read_support_format_empty(u->filter);
+    if (archive_read_support_format_raw(u->filter) != ARCHIVE_OK ||
+        archive_read_support_format_empty(u->filter) != ARCHIVE_OK)
+        return false;
     archive_read_set_read_callback(u->filter, read_feed);
     archive_read_set_callback_data(u->filter, u->u.feed);
     struct archive_entry *entry;
     int result = archive_read_open1(u->filter);
     if (result == ARCHIVE_OK || result == ARCHIVE_WARN)
         result = archive_read_next_header(u->filter, &entry);
+    if (result < ARCHIVE_WARN && lacks_memory(u->filter))
+        return false;
     if (result < ARCHIVE_WARN)
         take_failure(u, u->filter, CONTAINER_BAD_DIRECTORY, &u->stream_failure);
     else if (archive_filter_code(u->filter, 0) == ARCHIVE_FILTER_NONE)

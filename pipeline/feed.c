@@ -61,6 +61,14 @@ void failure_set_by_place(struct failure *failure, enum container_reason reason,
     va_end(args);
 }
 
+void failure_set_no_memory(struct failure *failure)
+{
+    if (failure->reason)
+        return;
+    failure_set(failure, CONTAINER_UNREADABLE, "out of memory");
+    failure->no_memory = true;
+}
+
 void failure_take(struct failure *failure, const struct failure *other)
 {
     if (!failure->reason)
@@ -228,7 +236,7 @@ static bool have_block(struct feed *feed)
         posix_fadvise(feed->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     feed->memory = malloc(BLOCK_SIZE);
     if (!feed->memory)
-        failure_set(&feed->failure, CONTAINER_UNREADABLE, "out of memory");
+        failure_set_no_memory(&feed->failure);
     return feed->memory;
 }
 

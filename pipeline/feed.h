@@ -25,6 +25,7 @@ struct failure {
     /* It is about where something lies, not about what it is (too deep, past a limit of the whole input): the
      * same bytes elsewhere may be read, so no record of their content may hold it. */
     bool by_place;
+    bool no_memory; /* nothing is wrong with the input: a fault of the job, never an outcome */
     char message[200];
 };
 void failure_set(struct failure *failure, enum container_reason reason, const char *fmt, ...)
@@ -32,6 +33,8 @@ void failure_set(struct failure *failure, enum container_reason reason, const ch
 /* The same with by_place set. */
 void failure_set_by_place(struct failure *failure, enum container_reason reason, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* The same with no_memory set. */
+void failure_set_no_memory(struct failure *failure);
 /* Takes over another's, unless one is set. */
 void failure_take(struct failure *failure, const struct failure *other);
 

@@ -108,7 +108,8 @@ static ssize_t step(struct gunzip *gunzip)
         gunzip->between = true;
         return 1;
     case Z_MEM_ERROR:
-        return fail(gunzip, CONTAINER_UNREADABLE, "out of memory");
+        failure_set_no_memory(&gunzip->failure);
+        return -1;
     default:
         return fail(gunzip, CONTAINER_BAD_CRC, gunzip->z.msg ? gunzip->z.msg : "damaged data");
     }

@@ -151,6 +151,7 @@ struct shared {
     _Atomic uint32_t extract_sandbox, decode_sandbox; /* what is in force: sandbox.h */
     _Atomic bool extract_begun, decode_begun; /* by the parent false, by the worker true once it works */
     /* By the parent between two extractions. */
+    _Atomic uint32_t extract_deaths;
     uint32_t refusal_count;
     struct refusal refusals[SHARED_REFUSALS];
 

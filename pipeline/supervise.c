@@ -23,6 +23,8 @@
 #define TICK_MS 200
 /* Deaths in a row without an item or step done between them, after which it is no item's fault. */
 #define DEATHS_MOST 8
+/* Steps of the extraction of one file that are tried again after a death. */
+#define TRIES_MOST 4
 
 extern char **environ;
 
@@ -37,6 +39,8 @@ struct keeper {
     pthread_t usher; /* sends them */
     unsigned deaths; /* in a row without progress */
     uint64_t mark;   /* of progress at the last death */
+    uint64_t file;   /* of the extraction: where it died last, and how many deaths there were tried again */
+    unsigned tries;
     struct timespec ticked;
     /* Seconds without progress: of the extraction, or of each decoding thread. */
     double *still;
@@ -267,8 +271,9 @@ static bool is_hopeless(struct keeper *keeper, uint64_t mark)
 }
 
 /* The step at hand is not taken again. A file with too many of them is left altogether. */
-static void refuse_step(struct shared *shared, bool stalled, const char *what, double stall_seconds)
+static void refuse_step(const struct keeper *keeper, const char *what)
 {
+    struct shared *shared = keeper->supervision->shared;
     uint64_t file = atomic_load(&shared->at_file);
     if (shared->refusal_count && shared->refusals[0].file != file)
         shared->refusal_count = 0;
@@ -278,14 +283,24 @@ static void refuse_step(struct shared *shared, bool stalled, const char *what, d
     refusal->file = file;
     refusal->member = atomic_load(&shared->at_member);
     refusal->step = atomic_load(&shared->at_step);
-    refusal->rest = shared->refusal_count == SHARED_REFUSALS - 1;
-    refusal->reason = stalled ? CONTAINER_TIMED_OUT : CONTAINER_CRASHED;
-    if (stalled)
+    refusal->rest = shared->refusal_count + keeper->tries >= SHARED_REFUSALS - 1;
+    refusal->reason = keeper->stalled >= 0 ? CONTAINER_TIMED_OUT : CONTAINER_CRASHED;
+    if (keeper->stalled >= 0)
         snprintf(refusal->message, sizeof refusal->message, "no progress of its extraction for %g seconds",
-                 stall_seconds);
+                 keeper->supervision->options.stall_seconds);
     else
         snprintf(refusal->message, sizeof refusal->message, "its extraction crashed: %s", what);
     shared->refusal_count++;
+}
+
+/* Whether the step that brought the extraction down is taken once more: a death may be nobody's fault, and
+ * memory may be there now. A file full of such steps does not get that for each. */
+static bool may_try_again(struct keeper *keeper, uint64_t file)
+{
+    if (keeper->file != file)
+        keeper->tries = 0;
+    keeper->file = file;
+    return keeper->stalled < 0 && keeper->deaths == 1 && keeper->tries < TRIES_MOST && ++keeper->tries;
 }
 
 static bool recover_extraction(struct keeper *keeper, int status)
@@ -293,12 +308,14 @@ static bool recover_extraction(struct keeper *keeper, int status)
     struct shared *shared = keeper->supervision->shared;
     char what[48];
     describe(status, atomic_exchange(&shared->extract_signal, 0), what);
+    atomic_fetch_add(&shared->extract_deaths, 1);
     if (is_hopeless(keeper, atomic_load(&shared->at_file) << 20 ^ atomic_load(&shared->at_member) << 2 ^
                                 atomic_load(&shared->at_step))) {
         give_up(keeper->supervision, keeper->job, what);
         return false;
     }
-    refuse_step(shared, keeper->stalled >= 0, what, keeper->supervision->options.stall_seconds);
+    if (!may_try_again(keeper, atomic_load(&shared->at_file)))
+        refuse_step(keeper, what);
     atomic_store(&shared->waiting, false);
     return true;
 }

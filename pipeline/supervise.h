@@ -4,8 +4,8 @@
  * items that are done, the extraction behind the slots that are filled. Whose fault a death was tells the
  * note of the fault handler; where there is none (killed, ended, out of memory) every item in hand is
  * suspect. A suspect is tried once more, alone; when that brings the process down again it is `crashed`. What
- * makes no progress for the stall timeout is `timed-out` at once. A step of the extraction that crashed or
- * stood still is not taken again.
+ * makes no progress for the stall timeout is `timed-out` at once. A step of the extraction that stood
+ * still, or crashed twice, is not taken again.
  */
 #ifndef ANCHORAGE_SUPERVISE_H
 #define ANCHORAGE_SUPERVISE_H

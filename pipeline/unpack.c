@@ -98,13 +98,16 @@ enum unpack_result unpack_next(struct unpacker *u, struct member *member)
     buffer_clear(&u->held);
     if (u->limits.expansion && u->limits.expansion->exceeded)
         return UNPACK_END;
-    return u->kind->next(u, member);
+    enum unpack_result result = u->kind->next(u, member);
+    return u->failure.no_memory || member->failure.no_memory ? UNPACK_FAULT : result;
 }
 
 static enum unpack_result next_block(struct unpacker *u, struct member *member)
 {
     u->block_size = 0;
     enum unpack_result result = u->kind->block(u, member);
+    if (member->failure.no_memory)
+        return UNPACK_FAULT;
     if (result == UNPACK_OK)
         u->delivered += u->block_size;
     return result;

@@ -399,6 +399,7 @@ int worker_extract(struct shared *shared, const struct known *known)
         !sandbox_calls(SANDBOX_EXTRACT, shared->sandbox, &shared->extract_sandbox))
         return WORKER_NO_START;
     atomic_store(&shared->extract_begun, true);
+    fault_note_alone(atomic_load(&shared->extract_deaths) > 0);
     resume(&extraction);
     if (extraction.at.ended)
         return 0;
