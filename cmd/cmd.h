@@ -74,6 +74,8 @@ void warning(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* Whole decimal number within low..high; false (nothing printed) otherwise. */
 bool parse_number(const char *text, uint64_t low, uint64_t high, uint64_t *value);
+/* The argument of -j, 1 to 1024; false after a usage message. */
+bool parse_threads(const struct command *command, const char *argument, int *threads);
 /* Whole decimal number with K, M, G or T behind it (powers of 1024; either case) or nothing; false (nothing
  * printed) otherwise. */
 bool parse_size(const char *text, uint64_t *value);

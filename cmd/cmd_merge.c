@@ -36,7 +36,6 @@ static const struct command command = {
 static int parse_options(int argc, char **argv, struct merging *merging, const char **job)
 {
     const char *argument;
-    uint64_t number;
     int option;
     while ((option = options_next(&command, argc, argv, &argument)) != OPTIONS_END) {
         switch (option) {
@@ -52,9 +51,8 @@ static int parse_options(int argc, char **argv, struct merging *merging, const c
             merging->captures_path = argument;
             break;
         case OPT_THREADS:
-            if (!parse_number(argument, 1, 1024, &number))
-                return usage_error(&command, "-j takes a number from 1 to 1024, not '%s'", argument);
-            merging->threads = (int)number;
+            if (!parse_threads(&command, argument, &merging->threads))
+                return EXIT_USAGE;
             break;
         case OPT_JSON:
             merging->json = true;

@@ -56,7 +56,6 @@ static bool is_gone(const char *path, void *ctx)
 static int parse_options(int argc, char **argv, struct job *job)
 {
     const char *argument;
-    uint64_t number;
     int option;
     while ((option = options_next(&command, argc, argv, &argument)) != OPTIONS_END) {
         switch (option) {
@@ -68,9 +67,8 @@ static int parse_options(int argc, char **argv, struct job *job)
             job->all_gone = true;
             break;
         case OPT_THREADS:
-            if (!parse_number(argument, 1, 1024, &number))
-                return usage_error(&command, "-j takes a number from 1 to 1024, not '%s'", argument);
-            job->threads = (int)number;
+            if (!parse_threads(&command, argument, &job->threads))
+                return EXIT_USAGE;
             break;
         case OPT_JSON:
             job->json = true;

@@ -54,7 +54,6 @@ int cmd_report(int argc, char **argv)
     struct report_options options = {
         .program = ANCHORAGE_VERSION, .threads = par_default_threads(), .thumbnails = true};
     const char *argument;
-    uint64_t number;
     int option;
     while ((option = options_next(&command, argc, argv, &argument)) != OPTIONS_END) {
         switch (option) {
@@ -65,9 +64,8 @@ int cmd_report(int argc, char **argv)
             options.directory = argument;
             break;
         case OPT_THREADS:
-            if (!parse_number(argument, 1, 1024, &number))
-                return usage_error(&command, "-j takes a number from 1 to 1024, not '%s'", argument);
-            options.threads = (int)number;
+            if (!parse_threads(&command, argument, &options.threads))
+                return EXIT_USAGE;
             break;
         case OPT_NO_THUMBNAILS:
             options.thumbnails = false;

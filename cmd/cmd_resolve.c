@@ -39,7 +39,6 @@ struct job {
 static int parse_options(int argc, char **argv, struct job *job)
 {
     const char *argument;
-    uint64_t number;
     int option;
     while ((option = options_next(&command, argc, argv, &argument)) != OPTIONS_END) {
         switch (option) {
@@ -50,9 +49,8 @@ static int parse_options(int argc, char **argv, struct job *job)
             job->captures_path = argument;
             break;
         case OPT_THREADS:
-            if (!parse_number(argument, 1, 1024, &number))
-                return usage_error(&command, "-j takes a number from 1 to 1024, not '%s'", argument);
-            job->threads = (int)number;
+            if (!parse_threads(&command, argument, &job->threads))
+                return EXIT_USAGE;
             break;
         case OPT_JSON:
             job->json = true;

@@ -175,7 +175,6 @@ static int check_shard_options(int argc, const struct run *run)
 static int parse_options(int argc, char **argv, struct run *run)
 {
     const char *argument;
-    uint64_t number;
     int option;
     while ((option = options_next(&command, argc, argv, &argument)) != OPTIONS_END) {
         switch (option) {
@@ -183,9 +182,8 @@ static int parse_options(int argc, char **argv, struct run *run)
             run->store_path = argument;
             break;
         case OPT_THREADS:
-            if (!parse_number(argument, 1, 1024, &number))
-                return usage_error(&command, "-j takes a number from 1 to 1024, not '%s'", argument);
-            run->threads = (int)number;
+            if (!parse_threads(&command, argument, &run->threads))
+                return EXIT_USAGE;
             break;
         case OPT_JSON:
             run->json = true;

@@ -119,6 +119,17 @@ bool parse_number(const char *text, uint64_t low, uint64_t high, uint64_t *value
     return text_number(text, low, high, value);
 }
 
+bool parse_threads(const struct command *command, const char *argument, int *threads)
+{
+    uint64_t number;
+    if (!parse_number(argument, 1, 1024, &number)) {
+        usage_error(command, "-j takes a number from 1 to 1024, not '%s'", argument);
+        return false;
+    }
+    *threads = (int)number;
+    return true;
+}
+
 bool parse_size(const char *text, uint64_t *value)
 {
     static const char units[] = "kmgt";

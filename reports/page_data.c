@@ -41,22 +41,23 @@ static void put_offset(struct buffer *out, uint64_t offset)
         json_text_count(out, offset);
 }
 
-/* "name": {"columns": [...], "rows": [ and, to close it, ]}. */
-#define OPEN_TABLE(out, name, columns) open_table(out, name, columns, sizeof(columns) / sizeof *(columns))
-static void put_columns(struct buffer *out, const char *key, const char *const *columns, size_t count)
+static void put_strings(struct buffer *out, const char *key, const char *const *strings, size_t count)
 {
     json_text_key(out, key);
     json_text_open(out, '[');
     for (size_t i = 0; i < count; i++)
-        json_text_string(out, columns[i]);
+        json_text_string(out, strings[i]);
     json_text_close(out, ']');
 }
+
+/* "name": {"columns": [...], "rows": [ and, to close it, ]}. */
+#define OPEN_TABLE(out, name, columns) open_table(out, name, columns, sizeof(columns) / sizeof *(columns))
 
 static void open_table(struct buffer *out, const char *name, const char *const *columns, size_t count)
 {
     json_text_key(out, name);
     json_text_open(out, '{');
-    put_columns(out, "columns", columns, count);
+    put_strings(out, "columns", columns, count);
     json_text_key(out, "rows");
     json_text_open(out, '[');
 }
@@ -309,15 +310,6 @@ static void put_history(struct buffer *out, const struct resolved_record *outcom
     json_text_close(out, ']');
 }
 
-static void put_strings(struct buffer *out, const char *key, const char *const *strings, uint32_t count)
-{
-    json_text_key(out, key);
-    json_text_open(out, '[');
-    for (uint32_t i = 0; i < count; i++)
-        json_text_string(out, strings[i]);
-    json_text_close(out, ']');
-}
-
 /* Material names: of a BMF the library's entries, of a BGF what its parts name, each once in a row. */
 static void put_materials(struct buffer *out, const struct resource *resource, uint32_t part_count)
 {
@@ -456,7 +448,7 @@ static bool put_head(struct store_txn *txn, const char *program, const char *tit
     for (int i = 0; i < COVERAGE_KIND_COUNT; i++)
         json_text_string(out, coverage_kind_word((enum coverage_kind)i));
     json_text_close(out, ']');
-    put_columns(out, "resource_columns", resource_columns,
+    put_strings(out, "resource_columns", resource_columns,
                 sizeof resource_columns / sizeof *resource_columns);
     json_text_key(out, "runs");
     json_text_open(out, '[');

@@ -15,6 +15,7 @@
 #include "pipeline/ingest.h"
 #include "pipeline/worker.h"
 #include "tests/support/extracting.h"
+#include "tests/support/store_fixture.h"
 
 /* ---- runs ---------------------------------------------------------------------------------------------- */
 
@@ -103,27 +104,6 @@ static struct ingest_progress run(const char *store_path, const char *input, int
     return done;
 }
 
-static void print_problem(const struct store_problem *problem, void *ctx)
-{
-    (void)ctx;
-    print_message("%s %s: %s\n", problem->database, problem->key, problem->what);
-}
-
-/* The digest of a store, which must be sound. */
-static struct hash digest(const char *store_path)
-{
-    struct error err = {0};
-    struct hash hash;
-    uint64_t problems = 0;
-    struct store *store = store_open(store_path, STORE_READ, false, &err);
-    assert_non_null(store);
-    assert_true(store_check(store, print_problem, NULL, &problems, &err));
-    assert_int_equal(problems, 0);
-    assert_true(store_digest(store, &hash, &err));
-    store_close(store);
-    return hash;
-}
-
 static void assert_same(struct hash a, struct hash b)
 {
     assert_memory_equal(a.bytes, b.bytes, HASH_SIZE);
@@ -208,14 +188,14 @@ static void batches_and_threads_do_not_matter(void **state)
     static const size_t batches[] = {1, 5000, 0};
     put_inputs();
     struct ingest_progress first = run("first", "in", 1, 0, NULL);
-    struct hash expected = digest("first");
+    struct hash expected = fixture_digest_at("first");
     assert_true(first.resources > 3 * MODELS);
     assert_int_equal(first.failed, 1);  /* the member that is cut off */
     assert_int_equal(first.unknown, 3); /* notes.txt, readme.txt, empty */
     for (size_t b = 0; b < COUNT(batches); b++)
         for (int threads = 1; threads <= 4; threads++) {
             struct ingest_progress done = run("other", "in", threads, batches[b], NULL);
-            assert_same(digest("other"), expected);
+            assert_same(fixture_digest_at("other"), expected);
             assert_int_equal(done.items, first.items);
             assert_int_equal(done.containers, first.containers);
             assert_int_equal(done.bytes_content, first.bytes_content);
@@ -260,14 +240,14 @@ static void a_cancelled_run_is_continued(void **state)
     (void)state;
     put_inputs();
     run("whole", "in", 2, 5000, NULL);
-    struct hash expected = digest("whole");
+    struct hash expected = fixture_digest_at("whole");
     for (size_t after = 1; after < 400; after = after * 2 + 3) {
         struct listener listener = {.cancel_after = after};
         struct ingest_progress cut = run("store", "in", 3, 5000, &listener);
         listener_free(&listener);
-        digest("store"); /* sound at any moment */
+        fixture_digest_at("store"); /* sound at any moment */
         struct ingest_progress rest = run("store", "in", 2, 5000, NULL);
-        assert_same(digest("store"), expected);
+        assert_same(fixture_digest_at("store"), expected);
         assert_true(cut.items >= after && rest.known > 0);
         remove_store("store");
     }
@@ -288,9 +268,9 @@ static void unchanged_files_are_not_read_again(void **state)
     struct listener listener = {0};
     put_inputs();
     run("store", "in", 2, 0, NULL);
-    struct hash before = digest("store");
+    struct hash before = fixture_digest_at("store");
     struct ingest_progress again = run("store", "in", 2, 0, &listener);
-    assert_same(digest("store"), before);
+    assert_same(fixture_digest_at("store"), before);
     assert_int_equal(again.known, again.items);
     assert_int_equal(again.bytes_content, 0);
     for (size_t i = 0; i < listener.count; i++)
@@ -305,17 +285,17 @@ static void a_changed_archive_replaces_its_members(void **state)
     (void)state;
     put_inputs();
     run("store", "in", 2, 0, NULL);
-    struct hash before = digest("store");
+    struct hash before = fixture_digest_at("store");
     put_models("in/models.tar", MODELS / 2, 2);
     struct ingest_progress done = run("store", "in", 2, 700, NULL);
-    struct hash after = digest("store");
+    struct hash after = fixture_digest_at("store");
     assert_differ(after, before);
     assert_true(done.resources >= MODELS / 2);
     run("fresh", "in", 2, 0, NULL);
-    assert_same(digest("fresh"), after);
+    assert_same(fixture_digest_at("fresh"), after);
     put_models("in/models.tar", MODELS, 1); /* back again: known contents under new places */
     run("store", "in", 2, 0, NULL);
-    assert_same(digest("store"), before);
+    assert_same(fixture_digest_at("store"), before);
 }
 
 static void damage_is_an_outcome(void **state)

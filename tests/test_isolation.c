@@ -18,6 +18,7 @@
 #include "pipeline/sandbox.h"
 #include "pipeline/worker.h"
 #include "tests/support/extracting.h"
+#include "tests/support/store_fixture.h"
 
 /* ---- runs ---------------------------------------------------------------------------------------------- */
 
@@ -115,20 +116,6 @@ static void soon(struct ingest_options *options)
     options->stall_seconds = 0.5;
 }
 
-static struct hash digest(const char *store_path)
-{
-    struct error err = {0};
-    struct hash hash;
-    uint64_t problems = 0;
-    struct store *store = store_open(store_path, STORE_READ, false, &err);
-    assert_non_null(store);
-    assert_true(store_check(store, NULL, NULL, &problems, &err));
-    assert_int_equal(problems, 0);
-    assert_true(store_digest(store, &hash, &err));
-    store_close(store);
-    return hash;
-}
-
 static void assert_same(struct hash a, struct hash b)
 {
     assert_memory_equal(a.bytes, b.bytes, HASH_SIZE);
@@ -190,7 +177,7 @@ static void a_crash_of_a_decoder_costs_its_item(void **state)
     put_files("with", -1);
     enter_folder("without");
     run("../clean", ".", "", NULL);
-    struct hash expected = digest("../clean");
+    struct hash expected = fixture_digest_at("../clean");
     enter_folder("../with");
     for (size_t i = 0; i < COUNT(deaths); i++) {
         snprintf(faults, sizeof faults, "decode:%s:f07", deaths[i].kind);
@@ -204,7 +191,7 @@ static void a_crash_of_a_decoder_costs_its_item(void **state)
         assert_int_equal(listener.count, FILES);
         assert_true(done.restarts >=
                     2); /* once more than the item's own two when others were under suspicion */
-        assert_same(digest("../s"), expected);
+        assert_same(fixture_digest_at("../s"), expected);
         remove_store("../s");
     }
 }
@@ -219,7 +206,7 @@ static void a_suspect_is_tried_alone(void **state)
     struct ingest_progress done = run("s", "in", "decode:once:f07 decode:once:f19", &listener);
     assert_int_equal(count_reason(&listener, CONTAINER_CRASHED), 0);
     assert_true(done.restarts >= 1);
-    assert_same(digest("s"), digest("clean"));
+    assert_same(fixture_digest_at("s"), fixture_digest_at("clean"));
 }
 
 static void a_later_run_leaves_it_alone(void **state)
@@ -228,11 +215,11 @@ static void a_later_run_leaves_it_alone(void **state)
     static struct listener listener;
     put_files("in", -1);
     run("s", "in", "decode:segv:f07", &listener);
-    struct hash before = digest("s");
+    struct hash before = fixture_digest_at("s");
     struct ingest_progress done = run("s", "in", "decode:segv:f07", &listener);
     assert_int_equal(done.restarts, 0);
     assert_int_equal(done.known, FILES);
-    assert_same(digest("s"), before);
+    assert_same(fixture_digest_at("s"), before);
     struct error err = {0};
     struct arena arena = {0};
     struct source_record source;
@@ -268,7 +255,7 @@ static void a_standstill_is_timed_out(void **state)
     assert_non_null(strstr(told_of(&listener, "f07.meshbin")->message, "0.5 seconds"));
     assert_int_equal(count_reason(&listener, CONTAINER_TIMED_OUT), 1);
     assert_int_equal(done.restarts, 1);
-    assert_same(digest("../s"), digest("../clean"));
+    assert_same(fixture_digest_at("../s"), fixture_digest_at("../clean"));
 }
 
 static void many_crashes_at_many_threads(void **state)
@@ -283,7 +270,7 @@ static void many_crashes_at_many_threads(void **state)
     assert_int_equal(count_reason(&listener, CONTAINER_CRASHED), (FILES + 2) / 3);
     assert_int_equal(listener.count, FILES);
     assert_int_equal(done.items, FILES);
-    digest("s");
+    fixture_digest_at("s");
 }
 
 /* ---- extraction ---------------------------------------------------------------------------------------- */
@@ -306,7 +293,7 @@ static void a_crash_of_the_extraction_costs_a_member(void **state)
         assert_int_equal(listener.count, MODELS + 1); /* none missing, none twice */
         assert_int_equal(count_reason(&listener, CONTAINER_REASON_NONE), MODELS - 1);
         assert_int_equal(done.restarts, 2); /* it is tried once more */
-        digest("s");
+        fixture_digest_at("s");
         done = run("s", "models.tar", faults, &listener);
         assert_int_equal(done.restarts, 0); /* the file is unchanged, and is not opened again */
         remove_store("s");
@@ -336,7 +323,7 @@ static void a_crash_at_opening_costs_the_file(void **state)
     assert_int_equal(told_of(&listener, "in/models.tar")->reason, CONTAINER_CRASHED);
     assert_int_equal(listener.count, FILES + 1);
     assert_int_equal(done.restarts, 4);
-    digest("s");
+    fixture_digest_at("s");
 }
 
 /* What killed it was not there the second time: nothing is lost, and nothing is remembered against the file.
@@ -367,7 +354,7 @@ static void too_many_crashes_end_the_archive(void **state)
         snprintf(name, sizeof name, "in/f%02d.meshbin", i);
         assert_true(told_of(&listener, name)->reason != CONTAINER_CRASHED);
     }
-    digest("s");
+    fixture_digest_at("s");
 }
 
 static void both_sides_crash_in_small_batches_change(struct ingest_options *options)
@@ -394,7 +381,7 @@ static void both_sides_crash_in_small_batches(void **state)
         assert_int_equal(one.told[i].reason, other.told[i].reason);
     }
     assert_int_equal(count_reason(&one, CONTAINER_CRASHED), 7); /* and the archive with two such members */
-    assert_same(digest("one"), digest("other"));
+    assert_same(fixture_digest_at("one"), fixture_digest_at("other"));
 }
 
 /* ---- what a worker may do ------------------------------------------------------------------------------ */
@@ -448,7 +435,7 @@ static void names_do_not_depend_on_the_sandbox(void **state)
     assert_int_equal(closed.count, open.count);
     for (size_t i = 0; i < closed.count; i++)
         assert_string_equal(closed.told[i].path, open.told[i].path);
-    assert_same(digest("closed"), digest("open"));
+    assert_same(fixture_digest_at("closed"), fixture_digest_at("open"));
 }
 
 /* Time that one input may take. */
@@ -470,7 +457,7 @@ static void an_input_has_its_time(void **state)
     assert_non_null(strstr(told->message, "--max-seconds"));
     assert_true(listener.count < FILES + MODELS);
     assert_int_equal(count_reason(&listener, CONTAINER_TIMED_OUT), 1);
-    digest("s");
+    fixture_digest_at("s");
     /* With more time the file is read again. */
     struct ingest_progress done = run("s", "in", "", &listener);
     assert_int_equal(told_of(&listener, "in/models.tar")->reason, CONTAINER_REASON_NONE);

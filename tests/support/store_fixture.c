@@ -156,6 +156,17 @@ struct hash fixture_digest(struct store *store)
     return digest;
 }
 
+struct hash fixture_digest_at(const char *path)
+{
+    struct error err = {0};
+    struct store *store = store_open(path, STORE_READ, false, &err);
+    assert_non_null(store);
+    assert_int_equal(fixture_problems(store, true), 0);
+    struct hash digest = fixture_digest(store);
+    store_close(store);
+    return digest;
+}
+
 static bool count_resource(const struct resource_key *key, const struct resource_record *record, void *ctx)
 {
     (void)key, (void)record;

@@ -41,6 +41,8 @@ struct hash fixture_geometry_hash(const struct item *item);
 /* What store_check counts; with `print` each problem is printed. */
 uint64_t fixture_problems(struct store *store, bool print);
 struct hash fixture_digest(struct store *store);
+/* The digest of the store at a path, which must be sound. */
+struct hash fixture_digest_at(const char *path);
 /* How many resources a walk meets. */
 size_t fixture_live(struct store_txn *txn);
 
