@@ -643,7 +643,9 @@ static enum resource_status status_of(const struct anchor_subject *s, const char
     double margin = s->item.margin;
     if (margin < ANCHOR_MARGIN || doubt)
         return RESOURCE_AMBIGUOUS;
-    bool sole = true;
+    /* A block that is somebody else's, too, may be only that: what shares it is the best of what is there, no
+     * more. */
+    bool sole = !s->shared;
     for (uint32_t i = 0; i < s->count; i++)
         sole &= s->item.choices[i].content == s->item.choices[s->item.chosen].content ||
                 s->item.choices[i].score <= 0;
