@@ -53,11 +53,13 @@ static bool begin(struct merge *m, struct error *err)
     memset(m->txn.cursors, 0, sizeof m->txn.cursors);
     m->pending = 0;
     int rc = mdb_txn_begin(m->out->env, NULL, 0, &m->txn.txn);
-    return rc == MDB_SUCCESS || store_fail(m->out, rc, "write transaction", err);
+    return rc == MDB_SUCCESS ? keys_load(&m->txn, err) : store_fail(m->out, rc, "write transaction", err);
 }
 
 static bool commit(struct merge *m, struct error *err)
 {
+    if (!keys_save(&m->txn, err))
+        return false;
     int rc = mdb_txn_commit(m->txn.txn); /* closes its cursors */
     m->txn.txn = NULL;
     return rc == MDB_SUCCESS || store_fail(m->out, rc, "commit", err);
@@ -75,6 +77,8 @@ static bool append(struct merge *m, enum store_db db, const MDB_val *key, const 
         rc = mdb_cursor_open(m->txn.txn, m->out->dbi[db], &m->cursors[db]);
     if (rc == MDB_SUCCESS)
         rc = mdb_cursor_put(m->cursors[db], &k, &v, store_db_is_set(db) ? MDB_APPENDDUP : MDB_APPEND);
+    if (rc == MDB_SUCCESS)
+        keys_add(&m->txn, db, key, value);
     m->pending += k.mv_size + v.mv_size;
     m->result->bytes += k.mv_size + v.mv_size;
     return rc == MDB_SUCCESS || store_fail(m->out, rc, store_db_name(db), err);

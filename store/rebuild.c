@@ -77,20 +77,11 @@ struct reading {
     void *ctx;
 };
 
-static enum store_db db_of(const char *name, size_t size)
-{
-    int db = 0;
-    while (db < DB_COUNT && (strlen(store_db_name((enum store_db)db)) != size ||
-                             memcmp(store_db_name((enum store_db)db), name, size) != 0))
-        db++;
-    return (enum store_db)db;
-}
-
 static void take_tree(const char *database, const struct tree_key *key, const uint8_t *value, size_t size,
                       bool subtree, void *ctx)
 {
     struct reading *reading = ctx;
-    enum store_db db = db_of((const char *)key->bytes, key->size);
+    enum store_db db = store_db_of((const char *)key->bytes, key->size);
     (void)database, (void)size;
     if (!subtree || db == DB_COUNT)
         return;
@@ -102,7 +93,7 @@ static void take_entry(const char *database, const struct tree_key *key, const u
                        bool subtree, void *ctx)
 {
     struct reading *reading = ctx;
-    enum store_db db = db_of(database, strlen(database));
+    enum store_db db = store_db_of(database, strlen(database));
     if (!subtree && !rebuild_add(reading->rebuild, db, key, value, size, false))
         reading->failed = true;
 }

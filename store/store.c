@@ -46,6 +46,15 @@ const char *store_db_name(enum store_db db)
     return databases[db].name;
 }
 
+enum store_db store_db_of(const char *name, size_t size)
+{
+    enum store_db db = 0;
+    while (db < DB_COUNT &&
+           (strlen(databases[db].name) != size || memcmp(databases[db].name, name, size) != 0))
+        db++;
+    return db;
+}
+
 bool store_db_is_set(enum store_db db)
 {
     return databases[db].flags & MDB_DUPSORT;
@@ -423,13 +432,15 @@ static bool open_databases(struct store_txn *txn, bool create, struct error *err
             rc = MDB_INCOMPATIBLE;
         if (rc != MDB_SUCCESS)
             return store_fail_write(txn, rc, databases[db].name, err);
-        if (db == DB_META && !create && !check_schema(txn, err))
+        if (db == DB_META && !create && !(check_schema(txn, err) && keys_load(txn, err)))
             return false;
     }
     if (!create)
         return true;
     const uint8_t version[4] = {STORE_SCHEMA_VERSION};
-    return value_put(txn, DB_META, schema_key, strlen(schema_key), version, sizeof version, NULL, NULL, err);
+    return value_put(txn, DB_META, schema_key, strlen(schema_key), version, sizeof version, NULL, NULL,
+                     err) &&
+           keys_save(txn, err);
 }
 
 /* Opens the databases, and makes them in a store that has none: handles are good once their transaction is
@@ -665,9 +676,10 @@ static bool update_once(struct store_txn *txn,
     int rc = mdb_txn_begin(txn->store->env, NULL, 0, &txn->txn);
     if (rc != MDB_SUCCESS)
         return store_fail(txn->store, rc, "write transaction", err);
-    bool changed = change(txn, ctx, err);
+    bool changed = keys_load(txn, err) && change(txn, ctx, err);
     for (int db = 0; db < DB_COUNT && changed; db++)
         changed = set_flush(txn, (enum store_db)db, err);
+    changed = changed && (!txn->keys_changed || keys_save(txn, err));
     if (!changed || txn->map_full) {
         mdb_txn_abort(txn->txn);
         return false;

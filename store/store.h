@@ -13,7 +13,7 @@
 #include "store/record.h"
 #include "store/resolved.h"
 
-#define STORE_SCHEMA_VERSION 1
+#define STORE_SCHEMA_VERSION 2
 
 struct store;
 struct store_txn;

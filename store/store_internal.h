@@ -71,6 +71,8 @@ struct store_txn {
     struct arena arena;              /* records being read on the way */
     struct buffer pending[DB_COUNT]; /* changes of sets not made yet; see set_add */
     MDB_cursor *cursors[DB_COUNT];   /* of value_put; opened by the first put */
+    uint64_t key_sums[DB_COUNT];     /* see keys_load */
+    bool keys_changed;
 };
 
 /* store_open with the size of the first map. */
@@ -88,6 +90,8 @@ bool store_damaged(const struct store *store, const char *what, struct error *er
 /* ERROR_NOMEM. Always false. */
 bool store_nomem(struct error *err);
 const char *store_db_name(enum store_db db);
+/* The database of a name of `size` bytes; DB_COUNT when it is none. */
+enum store_db store_db_of(const char *name, size_t size);
 bool store_db_is_set(enum store_db db);
 
 /* ---- store_lock.c: what surrounds LMDB; no LMDB in it ---- */
@@ -132,6 +136,22 @@ void value_seal(uint8_t *stored, size_t size, const void *key, size_t key_size);
 bool value_is_sealed(const uint8_t *stored, size_t size, const void *key, size_t key_size);
 bool value_delete(struct store_txn *txn, enum store_db db, const void *key, size_t key_size,
                   struct error *err);
+
+/* ---- which keys there are ----
+ * A wrong bit in a key is not in the value whose checksum would show it when nobody looks under the wrong
+ * key: the row would be missing without a word. So `meta` has, under KEY_SUMS, a u64 for each database in the
+ * order of enum store_db, the sum modulo 2^64 of key_sum over its entries (0 for `meta` itself). A write
+ * transaction takes the sums in at its begin, follows each put and delete, and writes them back before its
+ * commit; tree_verify sums again. */
+#define KEY_SUMS "keys"
+/* What an entry adds: XXH3-64 of the key, of a set's of the key and the value behind it (else NULL). */
+uint64_t key_sum(const void *key, size_t key_size, const void *value, size_t value_size);
+/* Reads a row of sums; databases that it does not have yet sum to 0. False when it cannot be one. */
+bool keys_read(const struct value *value, uint64_t sums[static DB_COUNT]);
+bool keys_load(struct store_txn *txn, struct error *err);
+bool keys_save(struct store_txn *txn, struct error *err);
+/* An entry is new; `value` counts for sets only. */
+void keys_add(struct store_txn *txn, enum store_db db, const MDB_val *key, const MDB_val *value);
 
 /* Adds to and removes from the set under a key; nothing happens when it is as wanted already. Keys are
  * hashes, so changes in the order of the input touch pages all over the tree; they are collected and made in

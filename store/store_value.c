@@ -82,6 +82,69 @@ bool value_is_sealed(const uint8_t *stored, size_t size, const void *key, size_t
     return load_u64le(stored) == hash_checksum(key, key_size, stored + CHECKSUM_SIZE, size - CHECKSUM_SIZE);
 }
 
+/* ---- which keys there are ---- */
+
+uint64_t key_sum(const void *key, size_t key_size, const void *value, size_t value_size)
+{
+    return hash_checksum(key, key_size, value, value_size);
+}
+
+static uint64_t entry_sum(enum store_db db, const MDB_val *key, const MDB_val *value)
+{
+    return store_db_is_set(db) ? key_sum(key->mv_data, key->mv_size, value->mv_data, value->mv_size)
+                               : key_sum(key->mv_data, key->mv_size, NULL, 0);
+}
+
+void keys_add(struct store_txn *txn, enum store_db db, const MDB_val *key, const MDB_val *value)
+{
+    if (db == DB_META) /* it has the sums */
+        return;
+    txn->key_sums[db] += entry_sum(db, key, value);
+    txn->keys_changed = true;
+}
+
+static void keys_remove(struct store_txn *txn, enum store_db db, const MDB_val *key, const MDB_val *value)
+{
+    txn->key_sums[db] -= entry_sum(db, key, value);
+    txn->keys_changed = true;
+}
+
+bool keys_read(const struct value *value, uint64_t sums[static DB_COUNT])
+{
+    memset(sums, 0, DB_COUNT * sizeof *sums);
+    for (size_t db = 0; db < DB_COUNT && 8 * db + 8 <= value->size; db++)
+        sums[db] = load_u64le(value->bytes + 8 * db);
+    return value->size && value->size % 8 == 0;
+}
+
+bool keys_load(struct store_txn *txn, struct error *err)
+{
+    struct value value;
+    bool found;
+    txn->keys_changed = false;
+    if (!value_get(txn, DB_META, KEY_SUMS, strlen(KEY_SUMS), &value, &found, err))
+        return false;
+    return (found && keys_read(&value, txn->key_sums)) ||
+           store_damaged(txn->store, "it does not say which keys it has", err);
+}
+
+bool keys_save(struct store_txn *txn, struct error *err)
+{
+    uint8_t row[8 * DB_COUNT];
+    for (int db = 0; db < DB_COUNT; db++)
+        store_u64le(row + 8 * db, txn->key_sums[db]);
+    return value_put(txn, DB_META, KEY_SUMS, strlen(KEY_SUMS), row, sizeof row, NULL, NULL, err);
+}
+
+/* ---- puts ---- */
+
+static size_t entries_of(const struct store_txn *txn, enum store_db db)
+{
+    MDB_stat stat = {0};
+    mdb_stat(txn->txn, txn->store->dbi[db], &stat);
+    return stat.ms_entries;
+}
+
 /* Puts with the given flags through the transaction's cursor: a key that belongs to the page of the one
  * before it is found there without a descent, so callers put in key order where they can. `existing` as in
  * value_put. */
@@ -91,8 +154,11 @@ static bool put(struct store_txn *txn, enum store_db db, MDB_val *key, MDB_val *
     MDB_cursor **cursor = &txn->cursors[db];
     guard_enter(txn->store);
     int rc = *cursor ? MDB_SUCCESS : mdb_cursor_open(txn->txn, txn->store->dbi[db], cursor);
+    size_t before = entries_of(txn, db);
     if (rc == MDB_SUCCESS)
         rc = mdb_cursor_put(*cursor, key, stored, flags | (existing ? MDB_NOOVERWRITE : 0));
+    if (rc == MDB_SUCCESS && entries_of(txn, db) > before)
+        keys_add(txn, db, key, NULL);
     guard_leave();
     if (existing) {
         *existed = rc == MDB_KEYEXIST;
@@ -144,6 +210,8 @@ bool value_delete(struct store_txn *txn, enum store_db db, const void *key, size
     guard_enter(txn->store);
     int rc = mdb_del(txn->txn, txn->store->dbi[db], &k, NULL);
     guard_leave();
+    if (rc == MDB_SUCCESS)
+        keys_remove(txn, db, &k, NULL);
     return rc == MDB_SUCCESS || rc == MDB_NOTFOUND || store_fail_write(txn, rc, store_db_name(db), err);
 }
 
@@ -247,17 +315,25 @@ static int compare_changes(const void *a, const void *b)
     return order ? order : (x->number > y->number) - (x->number < y->number);
 }
 
-static int make_change(MDB_cursor *cursor, const struct set_change *change)
+static int make_change(struct store_txn *txn, enum store_db db, MDB_cursor *cursor,
+                       const struct set_change *change)
 {
-    MDB_val key = val(change->key.bytes, HASH_SIZE), value = val(change->value, change->size);
+    const MDB_val own_key = val(change->key.bytes, HASH_SIZE), own_value = val(change->value, change->size);
+    MDB_val key = own_key, value = own_value; /* LMDB lets them point to its pages */
     if (change->add) {
         int rc = mdb_cursor_put(cursor, &key, &value, MDB_NODUPDATA);
+        if (rc == MDB_SUCCESS)
+            keys_add(txn, db, &own_key, &own_value);
         return rc == MDB_KEYEXIST ? MDB_SUCCESS : rc;
     }
     int rc = mdb_cursor_get(cursor, &key, &value, MDB_GET_BOTH);
     if (rc == MDB_NOTFOUND)
         return MDB_SUCCESS;
-    return rc == MDB_SUCCESS ? mdb_cursor_del(cursor, 0) : rc;
+    if (rc == MDB_SUCCESS)
+        rc = mdb_cursor_del(cursor, 0);
+    if (rc == MDB_SUCCESS)
+        keys_remove(txn, db, &own_key, &own_value);
+    return rc;
 }
 
 bool set_flush(struct store_txn *txn, enum store_db db, struct error *err)
@@ -275,7 +351,7 @@ bool set_flush(struct store_txn *txn, enum store_db db, struct error *err)
     bool open = rc == MDB_SUCCESS;
     for (size_t i = 0; i < count && rc == MDB_SUCCESS; i++)
         if (i + 1 == count || compare_references(&changes[i], &changes[i + 1]) != 0)
-            rc = make_change(cursor, &changes[i]);
+            rc = make_change(txn, db, cursor, &changes[i]);
     if (open)
         mdb_cursor_close(cursor);
     guard_leave();

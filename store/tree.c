@@ -468,17 +468,16 @@ struct verify {
     char names[SUBTREES_MOST][32];
     size_t count;
     bool foreign, wrong;
+    uint64_t sum;                              /* of the keys of the tree that is walked */
+    bool told;                                 /* what the sums have to be */
+    uint64_t sums[DB_COUNT], wanted[DB_COUNT]; /* of this program's trees */
 };
 
 /* Flags decide how LMDB compares keys: with one of them wrong it misses rows without a word. */
 static bool has_own_flags(const struct tree_key *key, const struct tree_db *db)
 {
-    for (int own = 0; own < DB_COUNT; own++) {
-        const char *name = store_db_name((enum store_db)own);
-        if (strlen(name) == key->size && memcmp(name, key->bytes, key->size) == 0)
-            return db->flags == (store_db_is_set((enum store_db)own) ? MDB_DUPSORT | MDB_DUPFIXED : 0);
-    }
-    return true;
+    enum store_db own = store_db_of((const char *)key->bytes, key->size);
+    return own == DB_COUNT || db->flags == (store_db_is_set(own) ? MDB_DUPSORT | MDB_DUPFIXED : 0);
 }
 
 /* Trees of other kinds than this program makes are another program's: they are left to LMDB. */
@@ -498,6 +497,61 @@ static void note_tree(const char *database, const struct tree_key *key, const ui
     }
     memcpy(verify->names[verify->count], key->bytes, key->size);
     verify->trees[verify->count++] = db;
+}
+
+static void sum_value(const char *database, const struct tree_key *key, const uint8_t *value, size_t size,
+                      bool subtree, void *ctx)
+{
+    struct verify *verify = ctx;
+    (void)database, (void)value, (void)size, (void)subtree;
+    verify->sum += key_sum(key->bytes, key->size, NULL, 0);
+}
+
+static void sum_reference(const char *database, const struct tree_key *key, const uint8_t *value, size_t size,
+                          bool subtree, void *ctx)
+{
+    struct verify *verify = ctx;
+    (void)database, (void)subtree;
+    verify->sum += key_sum(key->bytes, key->size, value, size);
+}
+
+/* What the sums have to be. The row may be damaged itself: opening it says so. */
+static void read_wanted(const char *database, const struct tree_key *key, const uint8_t *value, size_t size,
+                        bool subtree, void *ctx)
+{
+    struct verify *verify = ctx;
+    (void)database, (void)subtree;
+    if (key->size == strlen(KEY_SUMS) && memcmp(key->bytes, KEY_SUMS, key->size) == 0 &&
+        size >= CHECKSUM_SIZE && value_is_sealed(value, size, key->bytes, key->size))
+        verify->told =
+            keys_read(&(struct value){value + CHECKSUM_SIZE, size - CHECKSUM_SIZE}, verify->wanted);
+}
+
+/* Walks a tree, and sums the keys of one of this program's. */
+static bool verify_tree(struct tree_walk *walk, struct verify *verify, size_t i)
+{
+    const enum store_db db = store_db_of(verify->names[i], strlen(verify->names[i]));
+    verify->sum = 0;
+    walk->entry = db == DB_COUNT        ? NULL
+                  : db == DB_META       ? read_wanted
+                  : store_db_is_set(db) ? sum_reference
+                                        : sum_value;
+    bool ok = tree_walk_db(walk, &verify->trees[i], verify->names[i]);
+    walk->entry = NULL;
+    if (db < DB_COUNT)
+        verify->sums[db] = verify->sum;
+    return ok;
+}
+
+/* A store's keys are those that were written. */
+static bool has_its_keys(const struct verify *verify, struct error *err)
+{
+    for (int db = 0; verify->told && db < DB_COUNT; db++)
+        if (verify->sums[db] != verify->wanted[db])
+            return error_set(err, ERROR_STORE, ERROR_NO_OFFSET,
+                             "%s: its keys are not those that were written",
+                             store_db_name((enum store_db)db));
+    return true;
 }
 
 static bool note_damage(const struct tree_damage *damage, void *ctx)
@@ -532,8 +586,9 @@ bool tree_verify(const struct tree_file *file, struct error *err)
     if (ok && verify->wrong)
         ok = error_set(err, ERROR_STORE, ERROR_NO_OFFSET, "main: a tree's flags are not its own");
     for (size_t i = 0; ok && i < verify->count; i++)
-        ok = tree_walk_db(&walk, &verify->trees[i], verify->names[i]);
-    ok = ok && tree_walk_free(&walk) && (verify->foreign || nothing_left(&walk, err));
+        ok = verify_tree(&walk, verify, i);
+    ok = ok && has_its_keys(verify, err) && tree_walk_free(&walk) &&
+         (verify->foreign || nothing_left(&walk, err));
     tree_walk_end(&walk);
     free(verify);
     return ok;

@@ -273,7 +273,7 @@ static void another_schema_is_refused_with_both_numbers(void **state)
     struct store *store = fixture_open(STORE_CREATE);
     assert_true(store_update(store, put_next_schema, NULL, &err));
     store_close(store);
-    refused(fixture_path, STORE_READ, "has schema 2, this program works with 1");
+    refused(fixture_path, STORE_READ, "has schema 3, this program works with 2");
     refused(fixture_path, STORE_CREATE, "newer program");
 }
 

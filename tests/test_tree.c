@@ -202,6 +202,71 @@ static void every_flip_in_a_branch_page_is_found(void **state)
     assert_int_equal(found, flips);
 }
 
+struct placed {
+    const uint8_t *bytes;
+    size_t size;
+};
+
+/* Keys, and the references of sets, where they lie in the file. */
+static void note_key(const char *database, const struct tree_key *key, const uint8_t *value, size_t size,
+                     bool subtree, void *ctx)
+{
+    const struct placed where = {key->bytes, key->size}, reference = {value, size};
+    (void)subtree;
+    buffer_append(ctx, &where, sizeof where);
+    if (strcmp(database, store_db_name(DB_PLACES)) == 0)
+        buffer_append(ctx, &reference, sizeof reference);
+}
+
+/* A row under a key with a wrong bit is one that nobody looks for: the order of keys shows it only now and
+ * then. */
+static void every_flip_in_a_key_is_found(void **state)
+{
+    (void)state;
+    random_state = 4;
+    struct store *store = fixture_open(STORE_CREATE);
+    struct error err = {0};
+    for (unsigned commit = 0; commit < 12; commit++)
+        assert_true(store_update(store, churn, NULL, &err));
+    MDB_stat stats[2];
+    struct store_txn *txn = store_begin_read(store, &err);
+    assert_int_equal(mdb_stat(txn->txn, store->dbi[DB_GEOMETRY], &stats[0]), 0);
+    assert_int_equal(mdb_stat(txn->txn, store->dbi[DB_PLACES], &stats[1]), 0);
+    store_end_read(txn);
+    struct tree_file file = load();
+    struct buffer keys = {0}, trees = {0};
+    struct tree_walk walk = {.entry = note_key, .ctx = &trees};
+    assert_true(tree_walk_begin(&walk, &file) && tree_walk_db(&walk, &file.meta.main, "main"));
+    walk.ctx = &keys;
+    for (size_t i = 0; i < trees.size / sizeof(struct placed); i++) {
+        const struct placed *name = (const struct placed *)trees.data + i;
+        const struct tree_db db = tree_read_db(name->bytes + name->size);
+        const enum store_db own = store_db_of((const char *)name->bytes, name->size);
+        if (own != DB_META) /* whose rows are looked up, so that a missing one shows */
+            assert_true(tree_walk_db(&walk, &db, store_db_name(own)));
+    }
+    tree_walk_end(&walk);
+    const size_t count = keys.size / sizeof(struct placed);
+    assert_true(count >= stats[0].ms_entries + 2 * stats[1].ms_entries && stats[0].ms_entries > 50 &&
+                stats[1].ms_entries > 50);
+    for (size_t i = 0; i < count; i++) {
+        const struct placed *where = (const struct placed *)keys.data + i;
+        /* The lowest bits least often disturb the order. */
+        uint8_t *byte = (uint8_t *)(uintptr_t)where->bytes + (i % 2 ? where->size - 1 : random_below(16));
+        const uint8_t bit = (uint8_t)(1 << random_below(8));
+        struct error fault = {0};
+        *byte ^= bit;
+        if (tree_verify(&file, &fault))
+            fail_msg("a bit of key %zu is not noticed", i);
+        *byte ^= bit;
+    }
+    assert_true(tree_verify(&file, &err));
+    unload(&file);
+    buffer_free(&keys);
+    buffer_free(&trees);
+    store_close(store);
+}
+
 /* ---- a store with one wrong bit ---- */
 
 static void flip(int fd, uint64_t bit)
@@ -269,6 +334,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_store_that_is_written_opens, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(every_flip_in_a_branch_page_is_found, fixture_setup,
                                         fixture_teardown),
+        cmocka_unit_test_setup_teardown(every_flip_in_a_key_is_found, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(a_wrong_bit_is_noticed_or_changes_nothing, fixture_setup,
                                         fixture_teardown),
     };
