@@ -235,7 +235,7 @@ static bool load_container(const struct hash *hash, const struct container_recor
                                  .data_size = container->data_size,
                                  .first = (uint32_t)(load->resources.size / sizeof(struct pass_resource))};
     char *stem = NULL;
-    bool ok = store_places(load->txn, hash, &arena, &paths, &count, load->err);
+    bool ok = store_places(load->txn, hash, &arena, &paths, &count, NULL, load->err);
     if (ok && count && container->format != FORMAT_XPR2 && !(stem = address_stem(paths[0])))
         ok = passes_out_of_memory(load->err);
     arena_free(&arena);

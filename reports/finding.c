@@ -30,7 +30,7 @@ static const char *path_of(struct store_txn *txn, const struct hash *container, 
     const char **paths;
     size_t count;
     char *hex = arena_alloc(arena, HASH_HEX);
-    if (!hex || !store_places(txn, container, arena, &paths, &count, err))
+    if (!hex || !store_places(txn, container, arena, &paths, &count, NULL, err))
         return NULL;
     hash_format(container, hex);
     return count ? paths[0] : hex;

@@ -79,24 +79,11 @@ void json_text_bool(struct buffer *out, bool value)
     json_text_raw(out, value ? "true" : "false", value ? 4 : 5);
 }
 
-static uint8_t *put_digits(uint8_t *at, uint64_t value, unsigned at_least)
-{
-    uint8_t digits[24];
-    unsigned first = sizeof digits;
-    do {
-        digits[--first] = (uint8_t)('0' + value % 10);
-        value /= 10;
-    } while (value || sizeof digits - first < at_least);
-    while (first < sizeof digits)
-        *at++ = digits[first++];
-    return at;
-}
-
 void json_text_count(struct buffer *out, uint64_t value)
 {
     uint8_t *at = begin(out, 20);
     if (at)
-        end(out, put_digits(at, value, 1));
+        end(out, (uint8_t *)count_text(value, 1, (char *)at));
 }
 
 void json_text_f32(struct buffer *out, float value)
@@ -122,10 +109,10 @@ void json_text_odds(struct buffer *out, double value)
         return;
     if (value < 0 && hundredths)
         *at++ = '-';
-    at = put_digits(at, hundredths / 100, 1);
+    at = (uint8_t *)count_text(hundredths / 100, 1, (char *)at);
     if (hundredths % 100) {
         *at++ = '.';
-        at = put_digits(at, hundredths % 100, 2);
+        at = (uint8_t *)count_text(hundredths % 100, 2, (char *)at);
     }
     end(out, at);
 }
@@ -150,6 +137,23 @@ static bool is_plain(unsigned char c)
     return c >= 0x20 && c < 0x7F && c != '"' && c != '\\' && c != '<';
 }
 
+#define EACH_BYTE(value) (UINT64_C(0x0101010101010101) * (value))
+
+/* The highest bit of each byte that is zero; of a byte above a zero one perhaps as well. */
+static uint64_t zero_bytes(uint64_t word)
+{
+    return (word - EACH_BYTE(1)) & ~word;
+}
+
+/* Whether all eight are plain: what most of any name is. */
+static bool are_plain(uint64_t word)
+{
+    uint64_t other = word | (word + EACH_BYTE(1)) | (word - EACH_BYTE(0x20)) |
+                     zero_bytes(word ^ EACH_BYTE('"')) | zero_bytes(word ^ EACH_BYTE('\\')) |
+                     zero_bytes(word ^ EACH_BYTE('<'));
+    return !(other & EACH_BYTE(0x80));
+}
+
 void json_text_string(struct buffer *out, const char *string)
 {
     if (!string) {
@@ -164,8 +168,12 @@ void json_text_string(struct buffer *out, const char *string)
     *at++ = '"';
     while (left) {
         uint32_t code;
+        uint64_t word;
         size_t step = 1;
-        if (is_plain(*text)) {
+        if (left >= sizeof word && (memcpy(&word, text, sizeof word), are_plain(word))) {
+            memcpy(at, &word, step = sizeof word);
+            at += step;
+        } else if (is_plain(*text)) {
             *at++ = *text;
         } else if (*text < 0x80) {
             at = put_escape(at, *text, true);

@@ -130,3 +130,16 @@ size_t float_text(float value, char text[FLOAT_TEXT_SIZE])
         digits++;
     return strlen(text);
 }
+
+char *count_text(uint64_t value, unsigned at_least, char *text)
+{
+    char digits[20];
+    unsigned first = sizeof digits;
+    do {
+        digits[--first] = (char)('0' + value % 10);
+        value /= 10;
+    } while (value || (sizeof digits - first < at_least && first));
+    while (first < sizeof digits)
+        *text++ = digits[first++];
+    return text;
+}

@@ -8,6 +8,7 @@
 #define ANCHORAGE_NUMBER_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #define FLOAT_TEXT_SIZE 32
 
@@ -16,5 +17,8 @@
  * A value that is not finite has no JSON number: it is written as "nan", "inf" or "-inf", and a caller that
  * writes JSON puts null in its place. */
 size_t float_text(float value, char text[FLOAT_TEXT_SIZE]);
+
+/* Writes a whole number with at least so many digits, 20 at most and without a NUL, and returns the end. */
+char *count_text(uint64_t value, unsigned at_least, char *text);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "reports/glob.h"
+#include "reports/number.h"
 
 static bool out_of_memory(struct error *err)
 {
@@ -108,26 +109,22 @@ static bool view_of_content(struct store_txn *txn, const struct hash *hash, stru
                             struct view_container *view, bool *found, struct error *err)
 {
     struct container_record *record = arena_alloc(arena, sizeof *record);
-    const char **paths = NULL;
+    const char **paths = NULL, *stem = NULL;
     size_t count = 0;
     if (!record)
         return out_of_memory(err);
     if (!store_get_container(txn, hash, arena, record, found, err))
         return false;
-    if (*found && !store_places(txn, hash, arena, &paths, &count, err))
+    if (*found && !store_places(txn, hash, arena, &paths, &count, &stem, err))
         return false;
     *found = *found && count > 0;
     if (!*found)
         return true;
-    struct source_record source = {0};
-    struct hash key = hash_bytes(paths[0], strlen(paths[0]));
-    if (!store_get_source(txn, &key, arena, &source, found, err))
-        return false;
     *view = (struct view_container){
         .path = paths[0],
         .also = paths + 1,
         .also_count = count - 1,
-        .stem = source.stem,
+        .stem = stem,
         .hash = *hash,
         .format = record->container.format,
         .bytes = record->bytes,
@@ -240,12 +237,14 @@ bool view_passes(const struct view_filter *filter, const struct resource *resour
 static bool describe(const struct view_container *container, const struct resource_record *record,
                      struct arena *arena, struct view_resource *view)
 {
-    size_t room = strlen(container->path) + 16;
-    char *address = arena_alloc(arena, room);
+    size_t length = strlen(container->path);
+    char *address = arena_alloc(arena, length + 16);
     const char *name = record->resource.name ? record->resource.name : container->stem ? container->stem : "";
     if (!address)
         return false;
-    snprintf(address, room, "%s#%u", container->path, record->resource.index);
+    memcpy(address, container->path, length);
+    address[length] = '#';
+    *count_text(record->resource.index, 1, address + length + 1) = '\0';
     *view = (struct view_resource){container, record, name, address, NULL};
     return true;
 }

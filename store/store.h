@@ -98,9 +98,9 @@ bool store_get_geometry(struct store_txn *txn, const struct hash *geometry, stru
                         struct error *err);
 
 /* The places of a content: paths in byte order, so paths[0] is the `container` of JSON and the rest are
- * `also`. */
+ * `also`. *stem is that of paths[0] (NULL when it has none); `stem` NULL: not wanted. */
 bool store_places(struct store_txn *txn, const struct hash *container, struct arena *arena,
-                  const char ***paths, size_t *count, struct error *err);
+                  const char ***paths, size_t *count, const char **stem, struct error *err);
 
 /* Resources of that name (a directory's, or a file name less its ending), and those that share a geometry;
  * sorted by container hash, then index. */

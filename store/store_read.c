@@ -162,23 +162,21 @@ static int compare_paths(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static bool place_path(struct store_txn *txn, const struct hash *container, const struct hash *path_hash,
-                       struct arena *arena, const char **path, struct error *err)
+static bool get_place(struct store_txn *txn, const struct hash *container, const struct hash *path_hash,
+                      struct arena *arena, struct source_record *place, struct error *err)
 {
-    struct source_record record;
     bool found;
-    if (!store_get_source(txn, path_hash, arena, &record, &found, err))
+    if (!store_get_source(txn, path_hash, arena, place, &found, err))
         return false;
-    if (!found || !hash_equal(&record.container, container))
-        return bad_reference(DB_PLACES, container, found, "source", err);
-    *path = record.path;
-    return true;
+    return (found && hash_equal(&place->container, container)) ||
+           bad_reference(DB_PLACES, container, found, "source", err);
 }
 
 bool store_places(struct store_txn *txn, const struct hash *container, struct arena *arena,
-                  const char ***paths, size_t *count, struct error *err)
+                  const char ***paths, size_t *count, const char **stem, struct error *err)
 {
     struct buffer hashes = {0};
+    struct source_record place, least = {0};
     bool done = set_collect(txn, DB_PLACES, container, HASH_SIZE, &hashes, err);
     *count = hashes.size / HASH_SIZE;
     *paths = arena_array(arena, *count, sizeof **paths);
@@ -186,11 +184,16 @@ bool store_places(struct store_txn *txn, const struct hash *container, struct ar
         done = store_nomem(err);
     for (size_t i = 0; i < *count && done; i++) {
         struct hash path_hash = hash_read(hashes.data + i * HASH_SIZE);
-        done = place_path(txn, container, &path_hash, arena, &(*paths)[i], err);
+        done = get_place(txn, container, &path_hash, arena, &place, err);
+        if (done && (i == 0 || strcmp(place.path, least.path) < 0))
+            least = place;
+        (*paths)[i] = done ? place.path : NULL;
     }
     buffer_free(&hashes);
     if (done && *count)
         qsort(*paths, *count, sizeof **paths, compare_paths);
+    if (stem)
+        *stem = least.stem;
     return done;
 }
 

@@ -50,7 +50,7 @@ static void finds_what_was_put(void **state)
     struct store_txn *txn = store_begin_read(store, &err);
     struct hash one = fixture_content(1), two = fixture_content(2),
                 geometry = fixture_geometry_hash(&fixture_sample[0]);
-    assert_true(store_places(txn, &one, &arena, &paths, &count, &err));
+    assert_true(store_places(txn, &one, &arena, &paths, &count, NULL, &err));
     assert_int_equal(count, 2);
     assert_string_equal(paths[0], "a.zip!CAL.BGF");
     assert_string_equal(paths[1], "b/CAL.BGF");
@@ -149,7 +149,7 @@ static void replacing_a_place_moves_its_references(void **state)
     assert_int_equal(fixture_problems(store, true), 0);
     struct store_txn *txn = store_begin_read(store, &err);
     struct hash one = fixture_content(1);
-    assert_true(store_places(txn, &one, &arena, &paths, &count, &err));
+    assert_true(store_places(txn, &one, &arena, &paths, &count, NULL, &err));
     assert_int_equal(count, 1);
     assert_string_equal(paths[0], "b/CAL.BGF");
     assert_true(store_find_name(txn, "CAL", &arena, &keys, &count, &err));
@@ -245,7 +245,7 @@ static void unseen_members_are_dropped(void **state)
     struct hash inner = hash_text("a.zip!in.7z!x.xpr"), plain = hash_text("b/CAL.BGF");
     assert_true(store_get_source(txn, &inner, &arena, &record, &found, &err) && !found);
     assert_true(store_get_source(txn, &plain, &arena, &record, &found, &err) && found);
-    assert_true(store_places(txn, &one, &arena, &paths, &count, &err));
+    assert_true(store_places(txn, &one, &arena, &paths, &count, NULL, &err));
     assert_int_equal(count, 2);
     assert_true(store_find_name(txn, "STAGE", &arena, &keys, &count, &err));
     assert_int_equal(count, 0);
@@ -400,7 +400,7 @@ static bool read_all(struct store_txn *txn, struct buffer *all, struct error *er
                container_write(all, &record) &&
                store_get_resource(txn, &container, 0, &arena, &resource, &found, err) &&
                resource_write(all, &resource) && store_get_geometry(txn, &geometry, all, &found, err) &&
-               store_places(txn, &container, &arena, &paths, &count, err);
+               store_places(txn, &container, &arena, &paths, &count, NULL, err);
         for (size_t k = 0; done && k < count; k++)
             buffer_append(all, paths[k], strlen(paths[k]));
         const char *name = fixture_sample[i].name ? fixture_sample[i].name : fixture_sample[i].stem;
