@@ -12,6 +12,7 @@
 #include "cmd/resolution.h"
 #include "pipeline/address.h"
 #include "pipeline/captures.h"
+#include "pipeline/clock.h"
 #include "pipeline/ingest.h"
 #include "pipeline/parallel.h"
 #include "pipeline/plan.h"
@@ -112,7 +113,7 @@ struct run {
     struct resolve_result resolved;
     struct store *store;
     struct run_record record;
-    struct run_stage stages[4]; /* of record */
+    struct run_stage stages[8]; /* of record */
     struct progress_line line;
     struct ingest_progress done;
 };
@@ -456,11 +457,25 @@ static bool resolve_all(struct run *run, struct error *err)
            resolution_warn(run->store, &run->resolved, err);
 }
 
-static void note_stage(struct run *run, const char *name, double started, uint64_t items, uint64_t bytes)
+static void note_stage(struct run *run, const char *name, uint64_t ns, uint64_t items, uint64_t bytes)
 {
-    run->stages[run->record.stage_count++] =
-        (struct run_stage){name, (uint64_t)((clock_seconds() - started) * 1e9), items, bytes};
+    run->stages[run->record.stage_count++] = (struct run_stage){name, ns, items, bytes};
     run->record.stages = run->stages;
+}
+
+static uint64_t ns_since(double started)
+{
+    return (uint64_t)((clock_seconds() - started) * 1e9);
+}
+
+/* Ingestion, and its parts, which go on beside each other (docs/json.md). */
+static void note_ingest(struct run *run, double started)
+{
+    const struct ingest_progress *done = &run->done;
+    note_stage(run, "ingest", ns_since(started), done->items, done->bytes_read);
+    note_stage(run, "ingest/extract", done->extract_ns, done->items, done->bytes_read);
+    note_stage(run, "ingest/decode", done->decode_ns, done->containers, done->bytes_content);
+    note_stage(run, "ingest/commit", done->commit_ns, done->items, done->bytes_canonical);
 }
 
 /* A shard runs on any of many machines: what is wrong with this one's disk need not be with another's. */
@@ -497,7 +512,7 @@ static int finish(struct run *run, struct error *err)
     for (int i = 0; i < RESOURCE_STATUS_COUNT; i++)
         resources += summary.resources_by_status[i];
     if (!run->shard.count)
-        note_stage(run, "resolve", started, resources, 0);
+        note_stage(run, "resolve", ns_since(started), resources, 0);
     run->record.finished_ns = interrupted ? 0 : wall_clock_ns();
     run->record.containers = run->done.containers;
     run->record.resources = run->done.resources;
@@ -628,7 +643,7 @@ static int run_inputs(struct run *run, const char *const *inputs, size_t input_c
     bool ok = ingest(run->store, &options, &run->done, &err);
     progress_end(&run->line);
     note_conditions(run);
-    note_stage(run, "ingest", started, run->done.items, run->done.bytes_read);
+    note_ingest(run, started);
     if (!ok)
         return run_failed(run, &err);
     int status = finish(run, &err);

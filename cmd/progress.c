@@ -1,20 +1,13 @@
 /* progress.c - see progress.h */
 #include "cmd/progress.h"
 
-#include <time.h>
 #include <unistd.h>
 
+#include "pipeline/clock.h"
 #include "reports/text.h"
 
 #define TERMINAL_INTERVAL 0.1
 #define PLAIN_INTERVAL    10.0
-
-double clock_seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
 
 struct progress_line progress_start(bool quiet)
 {

@@ -16,7 +16,4 @@ void progress_show(struct progress_line *line, const struct ingest_progress *pro
 /* Wipes the line, so that what is printed next begins on a clean one. */
 void progress_end(struct progress_line *line);
 
-/* Seconds of the monotonic clock. */
-double clock_seconds(void);
-
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "pipeline/clock.h"
 #include "pipeline/earlier.h"
 #include "pipeline/shared.h"
 #include "pipeline/supervise.h"
@@ -252,7 +253,9 @@ static bool commit_batch(struct ingest *ingest, bool last, struct error *err)
     bool ok = counts ? collect_batch(ingest, counts, err) : out_of_memory(err);
     for (unsigned i = 0; ok && i < shared->threads; i++)
         items += counts[i].items;
+    double started = clock_seconds();
     ok = ok && (!items || store_update(ingest->store, put_batch, ingest, err));
+    ingest->progress.commit_ns += (uint64_t)((clock_seconds() - started) * 1e9);
     for (unsigned i = 0; ok && i < shared->threads; i++)
         counts_add(&ingest->progress, &counts[i]);
     free(counts);
@@ -274,6 +277,8 @@ static void show_progress(struct ingest *ingest)
     const struct shared *shared = ingest->shared;
     ingest->progress.bytes_read = atomic_load(&shared->bytes_read);
     ingest->progress.bytes_total = atomic_load(&shared->bytes_total);
+    ingest->progress.extract_ns = atomic_load(&shared->extract_ns);
+    ingest->progress.decode_ns = atomic_load(&shared->decode_ns);
     ingest->progress.restarts = supervise_deaths(ingest->supervision);
     ingest->verify = ingest->progress.restarts != 0;
     if (ingest->options->progress)

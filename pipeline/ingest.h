@@ -32,12 +32,15 @@ struct ingest_event {
 
 struct ingest_progress {
     uint64_t items, containers, resources, declined; /* committed so far */
-    uint64_t known;           /* items whose content or file was known, so that nothing had to be decoded */
-    uint64_t unknown;         /* members and files that are no known container */
-    uint64_t failed;          /* items whose bytes could not be had */
-    uint64_t inputs_failed;   /* of those, named on the command line */
-    uint64_t bytes_content;   /* of containers met */
-    uint64_t bytes_canonical; /* of geometry decoded by this run */
+    uint64_t known;         /* items whose content or file was known, so that nothing had to be decoded */
+    uint64_t unknown;       /* members and files that are no known container */
+    uint64_t failed;        /* items whose bytes could not be had */
+    uint64_t inputs_failed; /* of those, named on the command line */
+    uint64_t bytes_content; /* of containers met */
+    /* Where the time went. The three go on beside each other: processor time of the extraction and of all
+     * decoding threads, and how long commits took. */
+    uint64_t extract_ns, decode_ns, commit_ns;
+    uint64_t bytes_canonical;                  /* of geometry decoded by this run */
     uint64_t bytes_read, bytes_total;          /* of plain files; total 0: not known yet */
     uint64_t by_status[RESOURCE_STATUS_COUNT]; /* of resources decoded by this run */
     uint64_t restarts;                         /* workers that died, or stood still, and were started again */

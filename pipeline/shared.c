@@ -185,3 +185,13 @@ bool shared_done_before(const struct shared *shared, uint64_t sequence)
     }
     return true;
 }
+
+void shared_spent(_Atomic uint64_t *total, uint64_t *since)
+{
+    struct timespec now;
+    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) != 0)
+        return;
+    uint64_t spent = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    atomic_fetch_add_explicit(total, spent - *since, memory_order_relaxed);
+    *since = spent;
+}

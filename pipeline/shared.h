@@ -163,6 +163,9 @@ struct shared {
     char failure[SHARED_MESSAGE];
     _Atomic bool damaged; /* something in here is not what it should be: the run cannot be trusted to go on */
 
+    /* Processor time of what each has done, ns: added to by shared_spent. */
+    _Atomic uint64_t extract_ns, decode_ns;
+
     /* By the parent. */
     _Atomic uint64_t committed; /* batches: logs of batch n are written when n - 2 are */
     _Atomic bool cancel;
@@ -211,6 +214,9 @@ static inline const struct share_state *share_now(const struct share *share)
 {
     return &share->states[atomic_load(&share->current) & 1];
 }
+
+/* Adds this thread's processor time since the last call to a total; *since begins at 0. */
+void shared_spent(_Atomic uint64_t *total, uint64_t *since);
 
 /* Gives back the pages of [at + keep, at + used). `at` is page-aligned. */
 void shared_trim(uint8_t *at, size_t keep, size_t used);

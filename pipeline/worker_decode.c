@@ -31,7 +31,7 @@ struct decoder {
     struct arena arena; /* of the item */
     struct store_log log;
     struct share_state now; /* what will count when the item is done */
-    uint64_t batch;
+    uint64_t batch, spent;  /* spent: see shared_spent */
     pthread_t thread;
     pthread_barrier_t *start; /* the sandbox is closed */
 };
@@ -336,6 +336,7 @@ static void work_slot(struct decoder *d, unsigned index, uint64_t sequence)
     }
     shared_trim(shared_slot(d->shared, index), index < BUSY_SLOTS ? KEEP_BUSY : KEEP_OTHER,
                 (size_t)slot->used);
+    shared_spent(&d->shared->decode_ns, &d->spent);
     atomic_store(&slot->state, SLOT_STATE(sequence, SLOT_FREE));
     signal_raise(&d->shared->freed);
     signal_raise(&d->shared->advance);

@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "pipeline/clock.h"
 #include "pipeline/fault.h"
 #include "pipeline/feed.h"
 #include "pipeline/inputs.h"
@@ -43,18 +43,12 @@ struct extraction {
     bool limit_hit;            /* by a member of the plain file being extracted */
     struct open_archive *open; /* the innermost one that had an item */
     double since, waited;      /* the current file's begin, and what of it was waiting; seconds */
+    uint64_t spent;            /* see shared_spent */
     /* The slot being filled; -1: none. */
     int slot;
     uint64_t used;
     uint32_t items, order;
 };
-
-static double seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
 
 /* ---- what the extractor asks --------------------------------------------------------------------------- */
 
@@ -83,10 +77,10 @@ static bool is_out_of_time(struct extraction *extraction, enum extract_step step
 {
     uint64_t most = extraction->shared->limits.seconds;
     if (step == EXTRACT_OPEN || extraction->skip) { /* what is done a second time costs nothing */
-        extraction->since = seconds();
+        extraction->since = clock_seconds();
         extraction->waited = 0;
     }
-    return most && seconds() - extraction->since - extraction->waited > (double)most;
+    return most && clock_seconds() - extraction->since - extraction->waited > (double)most;
 }
 
 static bool enter(enum extract_step step, uint64_t file, uint64_t member, const char *name,
@@ -177,12 +171,12 @@ static uint64_t count_member(struct extraction *extraction, const struct extract
 /* Waits for a change of `freed`, which is no standstill and not the input's time. */
 static void wait_freed(struct extraction *extraction, uint32_t seen)
 {
-    double begin = seconds();
+    double begin = clock_seconds();
     atomic_store(&extraction->shared->waiting, true);
     signal_wait(&extraction->shared->freed, seen, SIGNAL_MS);
     atomic_store(&extraction->shared->waiting, false);
     atomic_fetch_add(&extraction->shared->pulse, 1);
-    extraction->waited += seconds() - begin;
+    extraction->waited += clock_seconds() - begin;
 }
 
 /* The lowest free slot: the one whose pages are most likely there, and warm. */
@@ -228,6 +222,7 @@ static void give_slot(struct extraction *extraction)
     atomic_store(&shared->produced, sequence + 1);
     extract_progress(extraction->extractor, &done, &total);
     atomic_store(&shared->bytes_read, done);
+    shared_spent(&shared->extract_ns, &extraction->spent);
     extraction->slot = -1;
 }
 

@@ -73,6 +73,9 @@ function storePanel(data) {
     );
 }
 
+/** "ingest/decode" is a part of "ingest". */
+const isPart = (stage) => stage.includes("/");
+
 function runPanel(data) {
     const { run } = data;
     if (!run) return null;
@@ -95,12 +98,13 @@ function runPanel(data) {
             h("h3", null, "Time by stage"),
             h("table.plain", null,
                 h("thead", null, h("tr", null, ["stage", "time", "of the run", "items/s", "bytes/s"].map((title, i) => h("th", { className: i ? "right" : "" }, title)))),
-                h("tbody", null, stages.map((stage) => h("tr", null,
-                    h("td", null, stage.stage),
+                h("tbody", null, stages.map((stage) => h(isPart(stage.stage) ? "tr.part" : "tr", null,
+                    h("td", null, stage.stage.slice(stage.stage.indexOf("/") + 1)),
                     h("td.right", null, duration(stage.seconds)),
-                    h("td.right", null, share(stage.seconds, run.seconds)),
+                    h("td.right", null, isPart(stage.stage) ? "" : share(stage.seconds, run.seconds)),
                     h("td.right", null, rate(stage.items, stage.seconds, count)),
                     h("td.right", null, rate(stage.bytes, stage.seconds, bytes)))))),
+            stages.some((stage) => isPart(stage.stage)) && h("p.muted", null, "Parts of a stage go on beside each other: extract and decode are processor time of all their threads."),
         ],
         h("h3", null, "Limits and sandbox in force"),
         conditions.length ? facts(conditions) : h("p.muted", null, "This run recorded none."),
@@ -111,7 +115,7 @@ function trendsPanel(data) {
     const runs = data.runs.filter((run) => run.finished).slice(-120);
     if (runs.length < 2) return panel("Trends", h("p.muted", null, "Trends are drawn from the second run on."));
     const outcomes = [...STATUSES].map((status) => ({ key: status, label: status, values: runs.map((run) => run.by_status[status] ?? 0) }));
-    const names = [...new Set(runs.flatMap((run) => (run.stages ?? []).map((stage) => stage.stage)))];
+    const names = [...new Set(runs.flatMap((run) => (run.stages ?? []).map((stage) => stage.stage)))].filter((name) => !isPart(name));
     const time = (run, name) => (run.stages ?? []).filter((stage) => stage.stage === name).reduce((sum, stage) => sum + stage.seconds, 0);
     const stages = names.map((name, i) => ({ key: `stage-${i % 4}`, label: name, values: runs.map((run) => time(run, name)) }));
     const rest = runs.map((run) => Math.max(0, run.seconds - names.reduce((sum, name) => sum + time(run, name), 0)));

@@ -41,7 +41,8 @@ setup() { load helper; }
     write_bgf model.bgf
     run -0 anchorage run -q -s store --report out model.bgf
     [ "$(jq '.run.run' out/report.json)" = 1 ]
-    [ "$(jq -c '[.run.stages[].stage] | index("ingest", "resolve") != null' out/report.json | sort -u)" = true ]
+    [ "$(jq -c '[.run.stages[].stage] | index("ingest", "ingest/extract", "ingest/decode", "ingest/commit", "resolve") != null' out/report.json | sort -u)" = true ]
+    [ "$(jq '[.run.stages[] | select(.stage | contains("/")) | .seconds > 0] | all' out/report.json)" = true ]
     [ -s out/index.html ]
     run -0 anchorage run -q -s store --report out model.bgf
     [ "$(jq -c '[.run.run, .change.decoded]' out/report.json)" = "[2,0]" ]
