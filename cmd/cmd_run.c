@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cmd/job.h"
@@ -278,10 +277,8 @@ static const char *kind_word(const struct ingest_event *event)
 
 static json_t *now_json(void)
 {
-    struct timespec now;
     char text[24];
-    clock_gettime(CLOCK_REALTIME, &now);
-    time_text((int64_t)now.tv_sec * 1000000000 + now.tv_nsec, text);
+    time_text(clock_wall_ns(), text);
     return json_string(text);
 }
 
@@ -321,13 +318,6 @@ static void on_progress(const struct ingest_progress *progress, void *ctx)
 
 /* ---- the run record
  * ---------------------------------------------------------------------------------------- */
-
-static int64_t wall_clock_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 static char *join_arguments(int argc, char **argv)
 {
@@ -513,7 +503,7 @@ static int finish(struct run *run, struct error *err)
         resources += summary.resources_by_status[i];
     if (!run->shard.count)
         note_stage(run, "resolve", ns_since(started), resources, 0);
-    run->record.finished_ns = interrupted ? 0 : wall_clock_ns();
+    run->record.finished_ns = interrupted ? 0 : clock_wall_ns();
     run->record.containers = run->done.containers;
     run->record.resources = run->done.resources;
     run->record.bytes_read = run->done.bytes_read;
@@ -600,7 +590,7 @@ static int run_inputs(struct run *run, const char *const *inputs, size_t input_c
 {
     struct error err = {0};
     bool sharded = run->shard.count != 0;
-    run->record.started_ns = wall_clock_ns();
+    run->record.started_ns = clock_wall_ns();
     run->record.version = ANCHORAGE_VERSION;
     run->record.inputs = input_count;
     if (sharded && !open_shard(run, &err))

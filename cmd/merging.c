@@ -5,11 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cmd/resolution.h"
 #include "pipeline/captures.h"
+#include "pipeline/clock.h"
+#include "pipeline/earlier.h"
 #include "pipeline/resolve.h"
 #include "reports/summary.h"
 #include "reports/text.h"
@@ -93,13 +94,6 @@ static void warn_incomplete(const char *path, unsigned missing, void *ctx)
             missing == 1 ? "is" : "are");
 }
 
-static int64_t wall_clock_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 static bool keep_job_run(const struct run_record *record, void *ctx)
 {
     struct work *work = ctx;
@@ -117,7 +111,7 @@ static bool put_job_run(struct store_txn *txn, void *ctx, struct error *err)
     if (!store_each_run(txn, keep_job_run, work, err))
         return false;
     work->run.id = work->merging->options.job_run; /* also when no shard had anything to do */
-    work->run.finished_ns = wall_clock_ns();
+    work->run.finished_ns = clock_wall_ns();
     work->run.version = ANCHORAGE_VERSION;
     work->run.arguments = work->merging->arguments;
     memcpy(work->run.by_status, work->summary.resources_by_status, sizeof work->run.by_status);
@@ -158,25 +152,19 @@ static bool print(struct work *work, struct error *err)
     return ok;
 }
 
-static double now_seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 static bool merge_and_resolve(struct work *work, struct error *err)
 {
     const struct merging *merging = work->merging;
     struct merge_options options = merging->options;
     const struct resolve_options resolving = {.threads = merging->threads};
     uint64_t captured = 0;
-    double start = now_seconds();
+    double start = clock_seconds();
     options.incomplete = warn_incomplete;
     bool ok = place_begin(&work->place, merging->output, err) && open_inputs(work, err) &&
               store_merge(work->place.store, work->inputs, work->input_count, &options, &work->merged, err);
-    work->seconds = now_seconds() - start;
+    work->seconds = clock_seconds() - start;
     close_inputs(work);
+    ok = ok && (!options.job_run || earlier_forget(work->place.store, err));
     return ok && captures_store(work->place.store, &work->captures, &captured, err) &&
            resolve(work->place.store, &resolving, &work->resolved, err) &&
            resolution_warn(work->place.store, &work->resolved, err) && summarise(work, err) &&

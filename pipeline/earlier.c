@@ -10,6 +10,7 @@
 struct review {
     struct buffer contents, sources; /* that brought a worker down; of struct hash */
     struct buffer reopened;          /* paths that are directories now; of struct hash */
+    bool forget_only;
 };
 
 static bool is_new(enum container_reason reason)
@@ -42,7 +43,7 @@ static bool find_source(const struct hash *path_hash, const struct source_record
     struct review *review = ctx;
     if (record->kind == SOURCE_FAILED && hash_is_zero(&record->parent) && is_directory(record->path))
         buffer_append(&review->reopened, path_hash, sizeof *path_hash);
-    else if (is_new(record->reason))
+    else if (!review->forget_only && is_new(record->reason))
         buffer_append(&review->sources, path_hash, sizeof *path_hash);
     return true;
 }
@@ -95,11 +96,11 @@ static bool put_all(struct store_txn *txn, void *ctx, struct error *err)
     return ok;
 }
 
-bool earlier_review(struct store *store, struct error *err)
+static bool review_all(struct store *store, bool forget_only, struct error *err)
 {
-    struct review review = {0};
+    struct review review = {.forget_only = forget_only};
     struct store_txn *txn = store_begin_read(store, err);
-    bool ok = txn && store_each_content(txn, find_content, &review, err) &&
+    bool ok = txn && (forget_only || store_each_content(txn, find_content, &review, err)) &&
               store_each_source(txn, find_source, &review, err);
     store_end_read(txn);
     if (ok && (review.contents.failed || review.sources.failed || review.reopened.failed))
@@ -110,4 +111,14 @@ bool earlier_review(struct store *store, struct error *err)
     buffer_free(&review.sources);
     buffer_free(&review.reopened);
     return ok;
+}
+
+bool earlier_review(struct store *store, struct error *err)
+{
+    return review_all(store, false, err);
+}
+
+bool earlier_forget(struct store *store, struct error *err)
+{
+    return review_all(store, true, err);
 }

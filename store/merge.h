@@ -5,14 +5,16 @@
  * their order, not on how merges are nested, not on how often one is named. Where inputs disagree about a
  * key:
  *
- *   sources     the later run's word; of one run the later state of the file, then a place that was read
- * before one that failed, then the greater bytes containers  decoder versions may not differ, unless the
- * newer is preferred; of equal versions an outcome of the content before one of the machine (crashed,
- * timed-out), a whole archive before one that is known in part, read before damaged before skipped, then the
- * lesser bytes. Resources, candidates and coverage come from the same store as the record geometry    has to
- * be the same bytes; of two encodings the shorter, then the lesser captures    say the same under one key;
- * the lower order stays parts       the later state of the archive's file, then the greater bytes runs see
- * struct merge_options
+ * - sources: the later run's word; of one run the later state of the file, then a place that was read before
+ * one that failed, then the greater bytes;
+ * - containers: decoder versions may not differ, unless the newer is preferred; of equal versions an outcome
+ * of the content before one of the machine (crashed, timed-out), a whole archive before one that is known in
+ *   part, read before damaged before skipped, then the lesser bytes. Resources, candidates and coverage come
+ *   from the same store as the record;
+ * - geometry: has to be the same bytes; of two encodings the shorter, then the lesser;
+ * - captures: say the same under one key; the lower order stays;
+ * - parts: the later state of the archive's file, then the greater bytes;
+ * - runs: see struct merge_options.
  *
  * What the global passes made (outcomes, findings, the census of what was declined) is left out: it belongs
  * to one set of contents, and resolve() makes it for the union.

@@ -52,6 +52,18 @@ digest() { anchorage check "$1" --digest; }
     [ "$(digest store)" = "$(digest one)" ]
 }
 
+@test "a folder that was not there one night is no failure the next" {
+    rm -rf later
+    anchorage submit -s store --shards 2 --engine parallel corpus later
+    [ -n "$(anchorage query -s store --containers --json | jq -r 'select(.container == "later" and .reason == "unreadable").container')" ]
+    mkdir later
+    write_bgf later/good.bgf
+    anchorage submit -s store --shards 2 --engine parallel corpus later
+    anchorage run -q -s both corpus later >/dev/null
+    [ "$(digest store)" = "$(digest both)" ]
+    rm -rf later both
+}
+
 @test "two machines do the same shard: either serves" {
     anchorage submit -s store --shards 2 --engine parallel --retries 0 --program /bin/false corpus && return 1
     for k in 0 1; do anchorage run --job store.job --shard $k/2; done
