@@ -3,7 +3,9 @@
  *
  * Nothing is assumed: where neighbours lie no nearer to each other than strangers do, or too few are sure, it
  * is worth nothing. The locator asks the same question of one container (formats/anchor_context.h), in powers
- * of two; this asks it once more where a proof from elsewhere has added anchors, and to the byte.
+ * of two; this asks it once more where a proof from elsewhere has added anchors, and to the byte. One answer
+ * for both was tried: in powers of two this one leaves open 8 of 38 resources of a corpus, and to the byte,
+ * or to a quarter of a power, the locator's claims 2 of 1 012 that cannot be told.
  */
 #ifndef ANCHORAGE_NEARNESS_H
 #define ANCHORAGE_NEARNESS_H
