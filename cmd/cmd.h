@@ -80,6 +80,9 @@ bool parse_threads(const struct command *command, const char *argument, int *thr
  * printed) otherwise. */
 bool parse_size(const char *text, uint64_t *value);
 
+/* What a call that prints to stdout and has just failed comes to: true for a closed pipe, else false with
+ * *err set. */
+bool print_failed(struct error *err);
 /* Flushes stdout: false with a message when what was printed did not arrive (disk full); a closed pipe is no
  * failure. Every command that prints data ends with it. */
 bool flush_output(void);

@@ -117,8 +117,8 @@ static bool run(struct job *job)
     if (job->output &&
         !diff_write_page(&job->diff, job->stores, job->paths, job->output, job->threads, &job->err))
         return false;
-    if (job->json && !print_json(&job->diff))
-        return error_set(&job->err, ERROR_IO, ERROR_NO_OFFSET, "printing failed");
+    if (job->json && !print_json(&job->diff) && !print_failed(&job->err))
+        return false;
     if (!job->json)
         print_table(&job->diff);
     if (same)

@@ -69,7 +69,10 @@ static bool write_file(struct job *job, const char *path, const struct export_it
         return export_write(job->format, items, count, stdout, &job->err);
     if (!aside_open(&aside, path, &job->err))
         return false;
-    return aside_close(&aside, export_write(job->format, items, count, aside.out, &job->err), &job->err);
+    const bool whole = export_write(job->format, items, count, aside.out, &job->err);
+    if (!whole)
+        error_prefix(&job->err, "%s", path);
+    return aside_close(&aside, whole, &job->err);
 }
 
 /* A file name made of a resource's: letters, digits, '-', '_' and '.', never hidden, never a path. The
@@ -367,8 +370,7 @@ static int choose_output(struct job *job)
     job->folder = job->output[length - 1] == '/' || (exists && S_ISDIR(stat_buffer.st_mode));
     if (job->folder) {
         if (!exists && mkdir(job->output, 0777) != 0) {
-            error_set(&job->err, ERROR_IO, ERROR_NO_OFFSET, "cannot make the folder %s: %s", job->output,
-                      strerror(errno));
+            error_set_system(&job->err, ERROR_IO, errno, "cannot make the folder %s", job->output);
             return failure(&job->err);
         }
     } else if (!job->format_given && strcmp(job->output, "-") != 0 &&

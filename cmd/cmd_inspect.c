@@ -163,8 +163,7 @@ static int inspect(const char *text, const struct limit_settings *settings, bool
     ok = ok && ((views && describe(&file, indices, count, &arena, &container, views)) ||
                 error_set(&err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory"));
     if (ok && json) {
-        ok = print_json(&file, &container, views, indices, count) ||
-             error_set(&err, ERROR_IO, ERROR_NO_OFFSET, "cannot print the container");
+        ok = print_json(&file, &container, views, indices, count) || print_failed(&err);
     } else if (ok && verify) {
         print_verification(&file, indices, count);
     } else if (ok && one) {

@@ -1,8 +1,7 @@
 /* cmd_plan.c - `anchorage plan`: the work of a run, cut into shards of about the same bytes. */
-#include <errno.h>
 #include <string.h>
 
-#include "cmd/cmd.h"
+#include "cmd/job.h"
 #include "pipeline/plan.h"
 #include "reports/text.h"
 
@@ -27,26 +26,26 @@ static const struct command command = {
         },
 };
 
-struct job {
+struct planning {
     const char *output;
     uint64_t shards, split;
 };
 
-static int parse_options(int argc, char **argv, struct job *job)
+static int parse_options(int argc, char **argv, struct planning *planning)
 {
     const char *argument;
     int option;
     while ((option = options_next(&command, argc, argv, &argument)) != OPTIONS_END) {
         switch (option) {
         case OPT_OUTPUT:
-            job->output = argument;
+            planning->output = argument;
             break;
         case OPT_SHARDS:
-            if (!parse_number(argument, 1, 1000000, &job->shards))
+            if (!parse_number(argument, 1, 1000000, &planning->shards))
                 return usage_error(&command, "--shards takes a number from 1 to 1000000, not '%s'", argument);
             break;
         case OPT_SPLIT:
-            if (!parse_number(argument, 0, INT64_MAX, &job->split))
+            if (!parse_number(argument, 0, INT64_MAX, &planning->split))
                 return usage_error(&command, "--split takes a number of bytes, not '%s'", argument);
             break;
         case OPTIONS_HELP:
@@ -55,9 +54,9 @@ static int parse_options(int argc, char **argv, struct job *job)
             return EXIT_USAGE;
         }
     }
-    if (!job->output)
+    if (!planning->output)
         return usage_error(&command, "-o PLAN is missing");
-    if (!job->shards)
+    if (!planning->shards)
         return usage_error(&command, "--shards N is missing");
     if (optind == argc)
         return usage_error(&command, "there is no INPUT");
@@ -87,20 +86,16 @@ static void tell(const struct plan *plan)
 
 int cmd_plan(int argc, char **argv)
 {
-    struct job job = {.split = SHARD_SPLIT_BYTES};
-    int status = parse_options(argc, argv, &job);
+    struct planning planning = {.split = SHARD_SPLIT_BYTES};
+    int status = parse_options(argc, argv, &planning);
     if (status != EXIT_DONE)
         return status < 0 ? EXIT_DONE : status;
     struct error err = {0};
-    bool to_stdout = strcmp(job.output, "-") == 0;
+    bool to_stdout = strcmp(planning.output, "-") == 0;
     struct plan *plan = plan_make((const char *const *)argv + optind, (size_t)(argc - optind),
-                                  (uint32_t)job.shards, job.split, &err);
-    FILE *out = !plan ? NULL : to_stdout ? stdout : fopen(job.output, "we");
-    if (plan && !out)
-        error_set(&err, ERROR_IO, ERROR_NO_OFFSET, "cannot write %s: %s", job.output, strerror(errno));
-    bool ok = out && plan_write(plan, out, &err);
-    if (out && !to_stdout && fclose(out) != 0 && ok)
-        ok = error_set(&err, ERROR_IO, ERROR_NO_OFFSET, "cannot write %s: %s", job.output, strerror(errno));
+                                  (uint32_t)planning.shards, planning.split, &err);
+    bool ok =
+        plan && (to_stdout ? plan_write(plan, stdout, &err) : job_save_plan(plan, planning.output, &err));
     if (ok)
         tell(plan);
     plan_free(plan);

@@ -88,8 +88,7 @@ int cmd_resolve(int argc, char **argv)
     ok =
         store && captures_store(store, &captures, &captured, &err) && resolve(store, &options, &result, &err);
     if (ok && job.json)
-        ok = json_print(resolution_json(&result), stdout) ||
-             error_set(&err, ERROR_IO, ERROR_NO_OFFSET, "cannot print what was done");
+        ok = json_print(resolution_json(&result), stdout) || print_failed(&err);
     else if (ok)
         resolution_print(stdout, &result);
     ok = ok && resolution_warn(store, &result, &err);

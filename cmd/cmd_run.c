@@ -108,6 +108,7 @@ struct run {
     struct store *seed;
     uint64_t seed_run; /* its last run */
     FILE *log;
+    int log_failed; /* errno of the first line that it did not take */
     struct capture_list captures;
     struct resolve_result resolved;
     struct store *store;
@@ -282,6 +283,12 @@ static json_t *now_json(void)
     return json_string(text);
 }
 
+static void note_log_failed(struct run *run)
+{
+    if (!run->log_failed)
+        run->log_failed = errno ? errno : EIO;
+}
+
 static void log_event(const struct ingest_event *event, void *ctx)
 {
     struct run *run = ctx;
@@ -305,15 +312,16 @@ static void log_event(const struct ingest_event *event, void *ctx)
         json_object_set_new(line, "declined", json_integer(event->declined));
         json_object_set_new(line, "ambiguous", json_integer(event->ambiguous));
     }
-    json_print(line, run->log);
+    if (!json_print(line, run->log))
+        note_log_failed(run);
 }
 
 static void on_progress(const struct ingest_progress *progress, void *ctx)
 {
     struct run *run = ctx;
     progress_show(&run->line, progress);
-    if (run->log)
-        fflush(run->log);
+    if (run->log && fflush(run->log) != 0)
+        note_log_failed(run);
 }
 
 /* ---- the run record
@@ -513,8 +521,7 @@ static int finish(struct run *run, struct error *err)
     run->record.exit_status = exit_status(run, &summary);
     bool ok = store_update(run->store, put_last_record, run, err);
     if (ok && run->json) {
-        ok = print_json(run, &summary) ||
-             error_set(err, ERROR_IO, ERROR_NO_OFFSET, "cannot print the summary");
+        ok = print_json(run, &summary) || print_failed(err);
     } else if (ok && !interrupted) {
         print_heading(run);
         if (run->resolved.changed && resolution_print(stdout, &run->resolved))
@@ -648,6 +655,18 @@ static int run_inputs(struct run *run, const char *const *inputs, size_t input_c
     return status;
 }
 
+/* The run itself is not lost with its log: the status says so only when there is nothing worse to say. */
+static int close_log(struct run *run, int status)
+{
+    if (fclose(run->log) != 0)
+        note_log_failed(run);
+    if (!run->log_failed)
+        return status;
+    warning("the log %s is incomplete: %s; what was decoded is stored: make room before the next run",
+            run->log_path, strerror(run->log_failed));
+    return status == EXIT_DONE || status == EXIT_FINDINGS ? EXIT_FAILED : status;
+}
+
 int cmd_run(int argc, char **argv)
 {
     struct run run = {.threads = par_default_threads(),
@@ -664,16 +683,13 @@ int cmd_run(int argc, char **argv)
     if (run.captures_path && !captures_read(run.captures_path, &run.captures, &err)) {
         status = failure(&err);
     } else if (run.log_path && !(run.log = fopen(run.log_path, "ae"))) {
-        error_set(&err, ERROR_IO, ERROR_NO_OFFSET, "cannot write the log %s: %s", run.log_path,
-                  strerror(errno));
+        error_set_system(&err, ERROR_IO, errno, "cannot write the log %s", run.log_path);
         status = failure(&err);
     } else {
         status = run_inputs(&run, (const char *const *)argv + optind, (size_t)(argc - optind));
     }
-    if (run.log && fclose(run.log) != 0) {
-        warning("the log %s is incomplete: %s", run.log_path, strerror(errno));
-        status = status == EXIT_DONE ? EXIT_FAILED : status;
-    }
+    if (run.log)
+        status = close_log(&run, status);
     store_close(run.store);
     spool_free(run.spool);
     close_shard(&run);

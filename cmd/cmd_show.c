@@ -74,8 +74,8 @@ static int show_resource(struct store_txn *txn, const struct resource_key *key, 
         return failure(err);
     if (!json)
         print_for_people(&shown);
-    else if (!json_print(json_of_shown(&shown), stdout))
-        return failure((error_set(err, ERROR_IO, ERROR_NO_OFFSET, "cannot print the resource"), err));
+    else if (!json_print(json_of_shown(&shown), stdout) && !print_failed(err))
+        return failure(err);
     return EXIT_DONE;
 }
 

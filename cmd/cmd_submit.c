@@ -225,8 +225,7 @@ static bool look_at_store(struct job *job, struct error *err)
     struct stat status;
     job->run = 1;
     if (stat(job->store, &status) != 0)
-        return errno == ENOENT ||
-               error_set(err, ERROR_STORE, ERROR_NO_OFFSET, "store '%s': %s", job->store, strerror(errno));
+        return errno == ENOENT || error_set_system(err, ERROR_STORE, errno, "store '%s'", job->store);
     uint64_t last = 0;
     struct store *store = store_open(job->store, STORE_READ, false, err);
     struct store_txn *txn = store ? store_begin_read(store, err) : NULL;
@@ -243,14 +242,7 @@ static bool write_plan(const struct job *job, struct error *err)
     char *path = job_path(job, "plan.jsonl");
     struct plan *plan =
         plan_make((const char *const *)job->inputs, job->input_count, job->shards, job->split_bytes, err);
-    FILE *out = plan && path ? fopen(path, "we") : NULL;
-    if (plan && path && !out)
-        error_set(err, ERROR_IO, ERROR_NO_OFFSET, "cannot write %s: %s", path, strerror(errno));
-    bool ok = out && plan_write(plan, out, err);
-    ok = ok && (fsync(fileno(out)) == 0 ||
-                error_set(err, ERROR_IO, ERROR_NO_OFFSET, "cannot write %s: %s", path, strerror(errno)));
-    if (out)
-        fclose(out);
+    bool ok = plan && path && job_save_plan(plan, path, err);
     plan_free(plan);
     free(path);
     return ok || (err->code == ERROR_NONE ? out_of_memory(err) : false);
@@ -262,8 +254,7 @@ static bool make_directories(const struct job *job, struct error *err)
     bool ok = log && (mkdir(job->directory, 0777) == 0 || errno == EEXIST) &&
               (mkdir(log, 0777) == 0 || errno == EEXIST);
     free(log);
-    return ok ||
-           error_set(err, ERROR_IO, ERROR_NO_OFFSET, "cannot make %s: %s", job->directory, strerror(errno));
+    return ok || error_set_system(err, ERROR_IO, errno, "cannot make %s", job->directory);
 }
 
 /* Goes on with the job that is in the directory, or begins a new one. */

@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "pipeline/plan.h"
+#include "reports/aside.h"
 #include "store/place.h"
 
 #define JOB_VERSION 1
@@ -35,9 +37,7 @@ static bool out_of_memory(struct error *err)
 
 static bool fail(const char *what, const char *path, struct error *err)
 {
-    bool disk = errno == ENOSPC || errno == EDQUOT || errno == EFBIG || errno == EIO || errno == ESTALE;
-    return error_set(err, disk ? ERROR_DISK : ERROR_IO, ERROR_NO_OFFSET, "%s %s: %s", what, path,
-                     strerror(errno));
+    return error_set_system(err, ERROR_IO, errno, "%s %s", what, path);
 }
 
 static char *join(const char *directory, const char *name)
@@ -143,6 +143,19 @@ bool job_write_file(const struct job *job, const char *name, const char *text, m
     free(aside);
     free(path);
     return ok;
+}
+
+bool job_save_plan(const struct plan *plan, const char *path, struct error *err)
+{
+    struct aside aside;
+    if (!aside_open(&aside, path, err))
+        return false;
+    bool whole = plan_write(plan, aside.out, err);
+    if (!whole)
+        error_prefix(err, "%s", path);
+    whole = whole && (fsync(fileno(aside.out)) == 0 ||
+                      error_set_system(err, ERROR_IO, errno, "cannot write %s", path));
+    return aside_close(&aside, whole, err);
 }
 
 bool job_write(const struct job *job, struct error *err)

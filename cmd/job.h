@@ -60,6 +60,10 @@ void job_remove(const struct job *job);
 bool job_write_file(const struct job *job, const char *name, const char *text, mode_t mode,
                     struct error *err);
 
+/* Writes a plan as a file, whole or not at all, durably. */
+struct plan;
+bool job_save_plan(const struct plan *plan, const char *path, struct error *err);
+
 /* ---- what machines do ---- */
 /* Does one shard on this machine's own disk and publishes it; the exit status. */
 int job_task(const char *directory, uint32_t shard, uint32_t shards, int threads);

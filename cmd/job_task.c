@@ -114,9 +114,7 @@ static bool hash_file(int fd, struct hash *hash)
 
 static bool publish_fails(const char *path, struct error *err)
 {
-    bool disk = errno == ENOSPC || errno == EDQUOT || errno == EFBIG || errno == EIO || errno == ESTALE;
-    return error_set(err, disk ? ERROR_DISK : ERROR_IO, ERROR_NO_OFFSET, "cannot publish %s: %s", path,
-                     strerror(errno));
+    return error_set_system(err, ERROR_IO, errno, "cannot publish %s", path);
 }
 
 /* The store, compacted, into the shared directory under the name of its content. */
@@ -130,7 +128,7 @@ static bool copy_and_rename(const struct task *task, struct store *store, const 
     if (fd < 0)
         return publish_fails(aside, err);
     bool ok =
-        store_copy(store, fd, err) &&
+        store_copy(store, fd, aside, err) &&
         ((hash_file(fd, &hash) && fchmod(fd, 0444) == 0 && fsync(fd) == 0) || publish_fails(aside, err));
     if (close(fd) != 0 && ok)
         ok = publish_fails(aside, err);
@@ -175,7 +173,7 @@ static int do_task(struct task *task, uint32_t shards, int threads, struct error
         error_set(err, ERROR_USAGE, ERROR_NO_OFFSET,
                   "the job was submitted by version %s, this is " ANCHORAGE_VERSION, task->job.program);
     else if (chdir(task->job.cwd) != 0)
-        error_set(err, ERROR_IO, ERROR_NO_OFFSET, "cannot go to %s: %s", task->job.cwd, strerror(errno));
+        error_set_system(err, ERROR_IO, errno, "cannot go to %s", task->job.cwd);
     if (err->code || !is_done(task, &done, err))
         return failure(err);
     if (done) {
@@ -280,7 +278,7 @@ static int do_reduce(const struct job *job, int threads, bool json, struct error
     struct standing before = {.job = job}, after = {.job = job};
     uint32_t missing;
     if (chdir(job->cwd) != 0) {
-        error_set(err, ERROR_IO, ERROR_NO_OFFSET, "cannot go to %s: %s", job->cwd, strerror(errno));
+        error_set_system(err, ERROR_IO, errno, "cannot go to %s", job->cwd);
         return failure(err);
     }
     if (!look_at_store(&before, err))

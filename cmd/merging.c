@@ -136,8 +136,7 @@ static bool print(struct work *work, struct error *err)
             "merged", (json_int_t)merging->input_count, "bytes", (json_int_t)work->merged.bytes, "partial",
             (json_int_t)work->merged.incomplete, "resolved", resolution_json(&work->resolved), "totals",
             json_of_summary(&work->summary));
-        return json_print(object, stdout) ||
-               error_set(err, ERROR_IO, ERROR_NO_OFFSET, "cannot print the summary");
+        return json_print(object, stdout) || print_failed(err);
     }
     char count[28], bytes[16], took[16];
     text_count(merging->input_count, count);

@@ -111,6 +111,9 @@ static void complain(const char *fmt, ...)
 int failure(const struct error *err)
 {
     complain("%s", err->code == ERROR_NONE ? "failed without saying why" : err->msg);
+    if (err->code == ERROR_DISK)
+        complain(
+            "make room, or see to that disk, and give the same command again: it goes on from what is whole");
     return err->code == ERROR_USAGE ? EXIT_USAGE : EXIT_FAILED;
 }
 
@@ -149,12 +152,18 @@ bool parse_size(const char *text, uint64_t *value)
     return true;
 }
 
-bool flush_output(void)
+bool print_failed(struct error *err)
 {
-    if (fflush(stdout) == 0 && !ferror(stdout))
-        return true;
     if (errno == EPIPE)
         return true; /* whoever read has seen enough */
-    complain("writing to standard output: %s", strerror(errno));
+    return error_set_system(err, ERROR_IO, errno ? errno : EIO, "writing to standard output");
+}
+
+bool flush_output(void)
+{
+    struct error err = {0};
+    if ((fflush(stdout) == 0 && !ferror(stdout)) || print_failed(&err))
+        return true;
+    failure(&err);
     return false;
 }

@@ -1,20 +1,49 @@
 /* error.c - see error.h */
 #include "error.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+static void describe(struct error *err, enum error_code code, uint64_t offset, const char *fmt, va_list args)
+{
+    err->code = code;
+    err->offset = offset;
+    vsnprintf(err->msg, sizeof err->msg, fmt, args);
+}
 
 bool error_set(struct error *err, enum error_code code, uint64_t offset, const char *fmt, ...)
 {
     if (err->code != ERROR_NONE)
         return false;
-    err->code = code;
-    err->offset = offset;
     va_list args;
     va_start(args, fmt);
-    vsnprintf(err->msg, sizeof err->msg, fmt, args);
+    describe(err, code, offset, fmt, args);
     va_end(args);
+    return false;
+}
+
+/* EFBIG is of `ulimit -f`, ESTALE of a network's disk that went away. */
+static bool is_of_disk(int number)
+{
+    return number == ENOSPC || number == EDQUOT || number == EFBIG || number == EIO || number == ESTALE;
+}
+
+bool error_set_system(struct error *err, enum error_code otherwise, int number, const char *fmt, ...)
+{
+    if (err->code != ERROR_NONE)
+        return false;
+    va_list args;
+    va_start(args, fmt);
+    describe(err, is_of_disk(number) ? ERROR_DISK : otherwise, ERROR_NO_OFFSET, fmt, args);
+    va_end(args);
+    /* A message that was cut gives up its own end for the cause. */
+    const char *cause = strerror(number);
+    const size_t most = sizeof err->msg - strlen(cause) - sizeof ": ";
+    size_t used = strlen(err->msg);
+    used = used < most ? used : most;
+    snprintf(err->msg + used, sizeof err->msg - used, ": %s", cause);
     return false;
 }
 

@@ -42,6 +42,11 @@ struct error {
 bool error_set(struct error *err, enum error_code code, uint64_t offset, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* The same for a call of the system that failed with `number`, an errno, which is said behind the words: of
+ * kind ERROR_DISK where by it a disk is full or fails, else `otherwise`. */
+bool error_set_system(struct error *err, enum error_code otherwise, int number, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
 /* Puts context and ": " in front of the message of an error that is set; a long message is cut at its end. */
 void error_prefix(struct error *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

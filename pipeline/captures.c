@@ -178,7 +178,7 @@ bool captures_read(const char *path, struct capture_list *list, struct error *er
             ok = error_set(err, ERROR_USAGE, ERROR_NO_OFFSET, "%s has more than 64 MiB of captures", path);
     }
     if (!ok)
-        error_set(err, ERROR_IO, ERROR_NO_OFFSET, "cannot read the captures %s: %s", path, strerror(errno));
+        error_set_system(err, ERROR_IO, errno, "cannot read the captures %s", path);
     if (file)
         fclose(file);
     buffer_append(&text, "", 1); /* strspn needs an end */

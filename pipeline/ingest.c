@@ -9,6 +9,7 @@
 #include "pipeline/clock.h"
 #include "pipeline/earlier.h"
 #include "pipeline/shared.h"
+#include "pipeline/spool.h"
 #include "pipeline/supervise.h"
 #include "pipeline/tape.h"
 #include "pipeline/worker.h"
@@ -293,6 +294,17 @@ static bool is_complete(const struct ingest *ingest)
            shared_done_before(shared, shared->closed_at[ingest->batch & 1]);
 }
 
+/* Why the extraction gave up: memory, or the only disk that it writes to. */
+static bool extraction_failed(const struct ingest *ingest, struct error *err)
+{
+    const struct shared *shared = ingest->shared;
+    error_set(err, (enum error_code)shared->failure_code, ERROR_NO_OFFSET, "%.*s", SHARED_MESSAGE - 1,
+              shared->failure);
+    if (err->code == ERROR_DISK && ingest->options->spool)
+        error_prefix(err, "in %s", spool_directory(ingest->options->spool));
+    return false;
+}
+
 static bool wait_for_batch(struct ingest *ingest, struct error *err)
 {
     struct shared *shared = ingest->shared;
@@ -307,8 +319,7 @@ static bool wait_for_batch(struct ingest *ingest, struct error *err)
         if (atomic_load(&shared->damaged))
             return error_set(err, ERROR_IO, ERROR_NO_OFFSET, "what was extracted was written over in memory");
         if (atomic_load(&shared->failed))
-            return error_set(err, (enum error_code)shared->failure_code, ERROR_NO_OFFSET, "%.*s",
-                             SHARED_MESSAGE - 1, shared->failure);
+            return extraction_failed(ingest, err);
         signal_wait(&shared->advance, seen, PROGRESS_MS);
         show_progress(ingest);
     }

@@ -420,8 +420,7 @@ bool plan_write(const struct plan *plan, FILE *out, struct error *err)
     for (size_t i = 0; ok && i < count; i++)
         ok = print_line(piece_json(&list[i]), out);
     ok = ok && fflush(out) == 0;
-    return ok || error_set(err, errno == ENOSPC ? ERROR_DISK : ERROR_IO, ERROR_NO_OFFSET,
-                           "the plan cannot be written: %s", strerror(errno));
+    return ok || error_set_system(err, ERROR_IO, errno, "the plan cannot be written");
 }
 
 static bool bad_line(const char *path, size_t line, const char *why, struct error *err)
@@ -482,7 +481,7 @@ static bool read_lines(struct plan *plan, const char *path, FILE *in, struct err
     }
     free(text);
     if (ok && ferror(in))
-        return error_set(err, ERROR_IO, ERROR_NO_OFFSET, "%s: %s", path, strerror(errno));
+        return error_set_system(err, ERROR_IO, errno, "%s", path);
     /* A plan that was cut short would leave files out. */
     if (ok && (line == 0 || (json_int_t)(plan->list.size / sizeof(struct plan_piece)) != pieces))
         return bad_line(path, line, "the plan is not complete", err);
@@ -495,7 +494,7 @@ struct plan *plan_read(const char *path, struct error *err)
     struct plan *plan = calloc(1, sizeof *plan);
     bool ok = false;
     if (!in)
-        error_set(err, ERROR_IO, ERROR_NO_OFFSET, "%s: %s", path, strerror(errno));
+        error_set_system(err, ERROR_IO, errno, "%s", path);
     else if (!plan)
         out_of_memory(err);
     else

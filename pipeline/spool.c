@@ -67,8 +67,8 @@ static bool make_file(struct spool *spool)
     spool->fd = open(spool->dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (spool->fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == ENOENT))
         spool->fd = open_unlinked(spool->dir);
-    return spool->fd >= 0 || error_set(&spool->err, ERROR_IO, ERROR_NO_OFFSET,
-                                       "cannot make a spool file in %s: %s", spool->dir, strerror(errno));
+    return spool->fd >= 0 ||
+           error_set_system(&spool->err, ERROR_IO, errno, "cannot make a spool file in %s", spool->dir);
 }
 
 bool spool_ready(struct spool *spool, struct error *err)
@@ -84,6 +84,11 @@ int spool_fd(const struct spool *spool)
     return spool->fd;
 }
 
+const char *spool_directory(const struct spool *spool)
+{
+    return spool->dir;
+}
+
 uint64_t spool_used(const struct spool *spool)
 {
     return spool->used;
@@ -91,8 +96,7 @@ uint64_t spool_used(const struct spool *spool)
 
 static bool fail(struct spool *spool)
 {
-    return error_set(&spool->err, ERROR_IO, ERROR_NO_OFFSET, "the spool file: %s; --tmp DIR moves it",
-                     strerror(errno));
+    return error_set_system(&spool->err, ERROR_IO, errno, "the spool file (--tmp DIR moves it)");
 }
 
 bool spool_write(struct spool *spool, uint64_t offset, const void *bytes, size_t size)

@@ -25,6 +25,8 @@ void spool_free(struct spool *spool); /* NULL is legal */
 /* Makes the file now. False with *err set when that fails. */
 bool spool_ready(struct spool *spool, struct error *err);
 int spool_fd(const struct spool *spool); /* -1: not made yet */
+/* Where it lies, for messages. */
+const char *spool_directory(const struct spool *spool);
 
 /* Bytes in use: where the next write belongs. */
 uint64_t spool_used(const struct spool *spool);

@@ -8,7 +8,7 @@
 
 static bool cannot_write(const char *path, struct error *err)
 {
-    return error_set(err, ERROR_IO, ERROR_NO_OFFSET, "cannot write %s: %s", path, strerror(errno));
+    return error_set_system(err, ERROR_IO, errno, "cannot write %s", path);
 }
 
 static void forget(struct aside *aside)
@@ -35,11 +35,19 @@ bool aside_open(struct aside *aside, const char *path, struct error *err)
     return ok;
 }
 
+/* Why an earlier write failed: the file is thrown away, and one more byte fails for the same reason. */
+static int why_failed(FILE *out)
+{
+    errno = 0;
+    return fputc(0, out) == EOF || fflush(out) != 0 ? errno : EIO;
+}
+
 bool aside_close(struct aside *aside, bool whole, struct error *err)
 {
-    bool wrote = !ferror(aside->out);
-    bool ok = fclose(aside->out) == 0 && wrote && whole;
-    ok = ok && rename(aside->temporary, aside->path) == 0;
+    const int failed = ferror(aside->out) ? why_failed(aside->out) : 0;
+    bool ok = fclose(aside->out) == 0;
+    errno = failed ? failed : errno;
+    ok = ok && !failed && whole && rename(aside->temporary, aside->path) == 0;
     if (!ok && whole)
         cannot_write(aside->path, err);
     if (!ok)
@@ -53,7 +61,7 @@ bool aside_write(const char *path, const struct buffer *bytes, struct error *err
     struct aside aside;
     if (!aside_open(&aside, path, err))
         return false;
-    return aside_close(&aside, !bytes->size || fwrite(bytes->data, 1, bytes->size, aside.out) == bytes->size,
-                       err) ||
-           cannot_write(path, err);
+    if (bytes->size)
+        fwrite(bytes->data, 1, bytes->size, aside.out); /* what it does not take aside_close notices */
+    return aside_close(&aside, true, err);
 }

@@ -20,7 +20,8 @@ struct aside {
  */
 bool aside_open(struct aside *aside, const char *path, struct error *err);
 /* Closes it and, with `whole`, puts it in its place; without, or when that fails, it is removed. Returns
- * whether the file is in its place; *err is set when `whole` was wanted and failed. */
+ * whether the file is in its place; *err is set when `whole` was wanted and failed, also because an earlier
+ * write to `out` did. */
 bool aside_close(struct aside *aside, bool whole, struct error *err);
 /* The bytes of a buffer as a file. */
 bool aside_write(const char *path, const struct buffer *bytes, struct error *err);

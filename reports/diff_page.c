@@ -169,7 +169,7 @@ bool diff_write_page(const struct diff *diff, struct store *const stores[static 
     if (strlen(directory) > 4000)
         return error_set(err, ERROR_IO, ERROR_NO_OFFSET, "the name of the folder is too long");
     if (mkdir(directory, 0777) != 0 && errno != EEXIST)
-        return error_set(err, ERROR_IO, ERROR_NO_OFFSET, "cannot make %s: %s", directory, strerror(errno));
+        return error_set_system(err, ERROR_IO, errno, "cannot make %s", directory);
     snprintf(path, sizeof path, "%s/thumbs", directory);
     bool ok =
         draw(diff, stores[0], false, path, threads, err) && draw(diff, stores[1], true, path, threads, err);

@@ -66,7 +66,7 @@ void sink_start(struct export_sink *sink, FILE *out, struct error *err)
 static void sink_fail(struct export_sink *sink)
 {
     sink->failed = true;
-    error_set(sink->err, ERROR_IO, ERROR_NO_OFFSET, "export: cannot write: %s", strerror(errno));
+    error_set_system(sink->err, ERROR_IO, errno, "export: cannot write");
 }
 
 static void sink_flush(struct export_sink *sink)

@@ -109,8 +109,7 @@ bool report_write(struct store *store, const struct report_options *options, str
     if (strlen(options->directory) > 3900)
         return error_set(err, ERROR_IO, ERROR_NO_OFFSET, "the name of the folder is too long");
     if (mkdir(options->directory, 0777) != 0 && errno != EEXIST)
-        return error_set(err, ERROR_IO, ERROR_NO_OFFSET, "cannot make %s: %s", options->directory,
-                         strerror(errno));
+        return error_set_system(err, ERROR_IO, errno, "cannot make %s", options->directory);
     job.txn = store_begin_read(store, err);
     bool ok =
         job.txn && write_thumbs(&job) && write_sheet(&job) && write_figures(&job) && write_dashboard(&job);

@@ -164,9 +164,9 @@ bool report_json_write(struct store_txn *txn, const struct figures *figures, con
     struct writer w = {.out = out, .txn = txn, .err = err};
     bool ok = put_head(&w, figures, program, store) && put_lists(&w);
     fputs("\n}\n", out);
-    if (err->code == ERROR_NONE && (w.failed || ferror(out)))
-        ok = ferror(out)
-                 ? error_set(err, ERROR_IO, ERROR_NO_OFFSET, "cannot write report.json")
-                 : error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory while writing report.json");
+    if (ferror(out))
+        return true; /* aside_close says why */
+    if (err->code == ERROR_NONE && w.failed)
+        ok = error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory while writing report.json");
     return ok;
 }

@@ -265,7 +265,7 @@ static int open_socket(struct server *server, const char *listen_at, struct erro
         bind(fd, (struct sockaddr *)&address, length) == 0 && listen(fd, SOMAXCONN) == 0 &&
         name_server(server, fd))
         return fd;
-    error_set(err, ERROR_IO, ERROR_NO_OFFSET, "cannot listen at %s: %s", listen_at, strerror(errno));
+    error_set_system(err, ERROR_IO, errno, "cannot listen at %s", listen_at);
     if (fd >= 0)
         close(fd);
     return -1;

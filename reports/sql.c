@@ -98,6 +98,7 @@ struct sql {
     sqlite3 *db;
     sqlite3_stmt *statements[ROW_COUNT];
     struct store_txn *txn;
+    const char *path;                                      /* what the file will be called */
     sqlite3_int64 container, resource, candidate, finding; /* the last id given */
     bool compared;                                         /* there is a census of an earlier run */
     struct error *err;
@@ -105,8 +106,13 @@ struct sql {
 
 static bool fail(struct sql *sql, const char *what)
 {
-    enum error_code code = sqlite3_errcode(sql->db) == SQLITE_NOMEM ? ERROR_NOMEM : ERROR_IO;
-    return error_set(sql->err, code, ERROR_NO_OFFSET, "%s: %s", what, sqlite3_errmsg(sql->db));
+    const int code = sqlite3_errcode(sql->db), number = sqlite3_system_errno(sql->db);
+    /* SQLite forgets the number of a full disk, which it has a code of its own for. */
+    if (code == SQLITE_FULL || (code == SQLITE_IOERR && number))
+        return error_set_system(sql->err, ERROR_IO, code == SQLITE_FULL ? ENOSPC : number, "cannot write %s",
+                                sql->path);
+    return error_set(sql->err, code == SQLITE_NOMEM ? ERROR_NOMEM : ERROR_IO, ERROR_NO_OFFSET, "%s: %s: %s",
+                     sql->path, what, sqlite3_errmsg(sql->db));
 }
 
 static bool out_of_memory(struct sql *sql)
@@ -520,8 +526,7 @@ static bool may_replace(const char *path, struct error *err)
     free(beside);
     int fd = ok ? open(path, O_RDONLY | O_CLOEXEC) : -1;
     if (fd < 0)
-        return ok && (errno == ENOENT ||
-                      error_set(err, ERROR_IO, ERROR_NO_OFFSET, "cannot read %s: %s", path, strerror(errno)));
+        return ok && (errno == ENOENT || error_set_system(err, ERROR_IO, errno, "cannot read %s", path));
     ssize_t got = read(fd, head, sizeof head);
     close(fd);
     return got == 0 || (got == sizeof head && memcmp(head, "SQLite format 3", sizeof head) == 0) ||
@@ -547,7 +552,7 @@ static bool fill(struct sql *sql, const char *file)
 {
     if (sqlite3_open_v2(file, &sql->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
                         NULL) != SQLITE_OK)
-        return sql->db ? fail(sql, file) : out_of_memory(sql);
+        return sql->db ? fail(sql, "opening it") : out_of_memory(sql);
     bool ok =
         run_sql(sql, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;"
                      "PRAGMA cache_size = -65536; BEGIN;") &&
@@ -559,7 +564,7 @@ static bool fill(struct sql *sql, const char *file)
 
 bool sql_write(struct store_txn *txn, const char *path, struct error *err)
 {
-    struct sql sql = {.txn = txn, .err = err};
+    struct sql sql = {.txn = txn, .path = path, .err = err};
     struct aside aside;
     if (!may_replace(path, err) || !aside_open(&aside, path, err))
         return false;

@@ -242,7 +242,7 @@ bool thumbs_draw(struct store *store, struct thumbs_subject *list, size_t count,
     if (strlen(directory) > 4000)
         return error_set(err, ERROR_IO, ERROR_NO_OFFSET, "the name of the folder is too long");
     if (mkdir(directory, 0777) != 0 && errno != EEXIST)
-        return error_set(err, ERROR_IO, ERROR_NO_OFFSET, "cannot make %s: %s", directory, strerror(errno));
+        return error_set_system(err, ERROR_IO, errno, "cannot make %s", directory);
     bool current = is_current(directory);
     join(&subjects);
     if (current)

@@ -45,8 +45,7 @@ bool place_is_local(const char *path)
 
 static bool fail(const struct place *place, const char *what, struct error *err)
 {
-    return error_set(err, store_errno_code(errno), ERROR_NO_OFFSET, "store '%s' %s: %s", place->path, what,
-                     strerror(errno));
+    return error_set_system(err, ERROR_STORE, errno, "store '%s' %s", place->path, what);
 }
 
 /* Removes a store's files; what else is in its directory stays, and the directory with it. */
@@ -197,7 +196,7 @@ static bool carry(struct place *place, struct error *err)
     int fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd < 0)
         return fail(place, "cannot be written", err);
-    bool ok = store_copy(place->store, fd, err) &&
+    bool ok = store_copy(place->store, fd, beside, err) &&
               ((fchmod(fd, 0444) == 0 && fsync(fd) == 0) || fail(place, "cannot be written", err));
     if (close(fd) != 0 && ok)
         ok = fail(place, "cannot be written", err);

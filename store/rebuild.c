@@ -21,15 +21,14 @@ bool rebuild_open(struct rebuild *rebuild, const char *path, bool single, struct
     snprintf(data, sizeof data, "%s%s", path, single ? "" : "/data.mdb");
     int fd = open(data, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &status) != 0)
-        error_set(err, store_errno_code(errno), ERROR_NO_OFFSET, "store '%s': %s", path, strerror(errno));
+        error_set_system(err, ERROR_STORE, errno, "store '%s'", path);
     else if (status.st_size < 2 * 512)
         error_set(err, ERROR_STORE, ERROR_NO_OFFSET, "store '%s' has no heads: nothing can be had of it",
                   path);
     if (err->code == ERROR_NONE) {
         void *map = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_SHARED, fd, 0);
         if (map == MAP_FAILED)
-            error_set(err, ERROR_STORE, ERROR_NO_OFFSET, "store '%s' cannot be mapped: %s", path,
-                      strerror(errno));
+            error_set_system(err, ERROR_STORE, errno, "store '%s' cannot be mapped", path);
         else
             rebuild->file = (struct tree_file){.bytes = map, .size = (uint64_t)status.st_size};
     }

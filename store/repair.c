@@ -602,7 +602,7 @@ bool store_repair(const char *path, void (*report)(const char *place, void *ctx)
     memcpy(name, path, length);
     name[length] = '\0';
     if (stat(name, &status) != 0)
-        return error_set(err, ERROR_STORE, ERROR_NO_OFFSET, "store '%s': %s", name, strerror(errno));
+        return error_set_system(err, ERROR_STORE, errno, "store '%s'", name);
     if (!is_sound(name, &result->was_sound, err))
         return false;
     bool ok = result->was_sound || repair_at(&repair, name, S_ISREG(status.st_mode));

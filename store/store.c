@@ -14,7 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define STORE_READERS 510 /* transactions of all processes together; a slot is 64 bytes of the lock file */
+#define STORE_READERS  510 /* transactions of all processes together; a slot is 64 bytes of the lock file */
+#define LOCK_FILE_SIZE (64 * (STORE_READERS + 2)) /* two slots' worth of head */
 
 static const struct {
     const char *name;
@@ -60,18 +61,28 @@ bool store_db_is_set(enum store_db db)
     return databases[db].flags & MDB_DUPSORT;
 }
 
-enum error_code store_errno_code(int number)
+/* LMDB calls a write that ends early EIO, as if the disk failed: whether it is full, a quota is used up or
+ * `ulimit -f` is reached shows the next byte. Nobody looks behind the end, and a writer is alone. */
+static int cause_of(const struct store *store, int rc)
 {
-    /* EFBIG: of `ulimit -f`. LMDB calls a write that ends early EIO, which is what a full disk does as well.
-     */
-    bool disk = number == ENOSPC || number == EDQUOT || number == EFBIG || number == EIO;
-    return disk ? ERROR_DISK : ERROR_STORE;
+    struct stat status;
+    int fd;
+    if (rc != EIO || !store->writer || !store->env || mdb_env_get_fd(store->env, &fd) != MDB_SUCCESS ||
+        fstat(fd, &status) != 0)
+        return rc;
+    const off_t behind = (status.st_size | 4095) + 1;
+    if (pwrite(fd, "", 1, behind) < 0)
+        return errno;
+    return ftruncate(fd, status.st_size) == 0 ? rc : errno;
 }
 
 bool store_fail(const struct store *store, int rc, const char *what, struct error *err)
 {
-    enum error_code code = rc == ENOMEM ? ERROR_NOMEM : store_errno_code(rc);
-    return error_set(err, code, ERROR_NO_OFFSET, "store '%s': %s: %s", store->path, what, mdb_strerror(rc));
+    if (rc > 0) /* of the system: LMDB's own are negative */
+        return error_set_system(err, rc == ENOMEM ? ERROR_NOMEM : ERROR_STORE, cause_of(store, rc),
+                                "store '%s': %s", store->path, what);
+    return error_set(err, ERROR_STORE, ERROR_NO_OFFSET, "store '%s': %s: %s", store->path, what,
+                     mdb_strerror(rc));
 }
 
 bool store_fail_write(struct store_txn *txn, int rc, const char *what, struct error *err)
@@ -157,8 +168,7 @@ static bool make_place(const struct store *store, bool single, struct error *err
 {
     int made = single ? open(store->path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666) : mkdir(store->path, 0777);
     if (made < 0 && errno != EEXIST)
-        return error_set(err, store_errno_code(errno), ERROR_NO_OFFSET, "store '%s' cannot be made: %s",
-                         store->path, strerror(errno));
+        return error_set_system(err, ERROR_STORE, errno, "store '%s' cannot be made", store->path);
     if (single)
         close(made);
     const char *slash = strrchr(store->path, '/');
@@ -174,6 +184,9 @@ static bool make_place(const struct store *store, bool single, struct error *err
     return true;
 }
 
+static const char interrupted[] =
+    "is empty: its creation was interrupted, and the next `anchorage run` fills it";
+
 static bool may_create(enum store_mode mode)
 {
     return mode == STORE_CREATE || mode == STORE_SCRATCH;
@@ -185,7 +198,7 @@ static bool find_place(struct store *store, enum store_mode mode, bool *single, 
     struct stat status;
     bool there = stat(store->path, &status) == 0;
     if (!there && errno != ENOENT)
-        return error_set(err, ERROR_STORE, ERROR_NO_OFFSET, "store '%s': %s", store->path, strerror(errno));
+        return error_set_system(err, ERROR_STORE, errno, "store '%s'", store->path);
     *single = is_single_file(store->path) && (!there || !S_ISDIR(status.st_mode));
     if (!there && !may_create(mode))
         return refuse(store, err, "does not exist; `anchorage run -s STORE INPUT...` makes one");
@@ -198,8 +211,8 @@ static bool find_place(struct store *store, enum store_mode mode, bool *single, 
     store->sealed = *single && !(status.st_mode & (S_IWUSR | S_IWGRP | S_IWOTH));
     if (store->sealed && store->writer)
         return refuse(store, err, "is sealed (nobody may write it); `anchorage merge -o NEW` makes a copy");
-    if (*single)
-        return true;
+    if (*single) /* a reader makes no lock file beside what is no store yet */
+        return status.st_size || may_create(mode) || refuse(store, err, interrupted);
     if (!S_ISDIR(status.st_mode))
         return refuse(store, err, "is a file; a store is a directory, or a file whose name ends in .mdb");
     char data[4096];
@@ -207,7 +220,7 @@ static bool find_place(struct store *store, enum store_mode mode, bool *single, 
     if (access(data, F_OK) == 0)
         return true;
     if (errno != ENOENT)
-        return error_set(err, ERROR_STORE, ERROR_NO_OFFSET, "store '%s': %s", store->path, strerror(errno));
+        return error_set_system(err, ERROR_STORE, errno, "store '%s'", store->path);
     if (!may_create(mode))
         return refuse(store, err, "is a directory without a store in it (no data.mdb)");
     return is_fresh_directory(store->path) ||
@@ -287,6 +300,22 @@ static bool check_heads(struct store *store, bool single, struct error *err)
     return !known || same || store_damaged(store, "its two heads differ", err);
 }
 
+/* LMDB maps its lock file and writes where that is still a hole, which on a full disk is a signal and no
+ * error. So its room is taken before, once for all who open the store later. What hinders that otherwise is
+ * left to LMDB to name. */
+static bool reserve_lock_file(const struct store *store, bool single, struct error *err)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s%s", store->path, single ? "-lock" : "/lock.mdb");
+    int fd = store->sealed ? -1 : open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return true;
+    const int number = fallocate(fd, 0, 0, LOCK_FILE_SIZE) == 0 ? 0 : errno;
+    close(fd);
+    return (number != ENOSPC && number != EDQUOT && number != EFBIG && number != EIO) ||
+           error_set_system(err, ERROR_STORE, number, "lock '%s'", path);
+}
+
 static bool open_map(struct store *store, bool single, size_t map, unsigned extra, struct error *err)
 {
     unsigned flags = MDB_NOTLS | (single ? MDB_NOSUBDIR : 0) | (store->writer ? 0 : MDB_RDONLY) | extra;
@@ -351,8 +380,7 @@ static bool verify_commit(struct store *store, uint64_t commit, bool *again, str
         return refuse(store, err, "cannot be examined");
     void *map = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_SHARED, fd, 0);
     if (map == MAP_FAILED)
-        return error_set(err, ERROR_STORE, ERROR_NO_OFFSET, "store '%s' cannot be mapped: %s", store->path,
-                         strerror(errno));
+        return error_set_system(err, ERROR_STORE, errno, "store '%s' cannot be mapped", store->path);
     struct tree_file file = {.bytes = map, .size = (uint64_t)status.st_size};
     bool ok = read_heads(store, commit, &file, again, err);
     if (ok && !*again) {
@@ -460,7 +488,7 @@ static bool prepare(struct store *store, enum store_mode mode, struct error *err
     if (rc != MDB_SUCCESS)
         store_fail(store, rc, "root", err);
     else if (stat.ms_entries == 0 && !may_create(mode))
-        refuse(store, err, "is empty: its creation was interrupted, and the next `anchorage run` fills it");
+        refuse(store, err, interrupted);
     if (err->code != ERROR_NONE || !open_databases(&txn, create, err)) {
         mdb_txn_abort(txn.txn);
         return false;
@@ -498,8 +526,8 @@ struct store *store_open_map(const char *path, enum store_mode mode, bool wait_l
         extra |= MDB_NOLOCK;
     if ((store->sealed || lock_check_filesystem(store->path, err)) && register_store(store, err) &&
         (!store->writer || take_lock(store, single, wait_lock, err)) && check_heads(store, single, err) &&
-        open_map(store, single, map, extra, err) && check_length(store, err) && verify_pages(store, err) &&
-        prepare(store, mode, err))
+        reserve_lock_file(store, single, err) && open_map(store, single, map, extra, err) &&
+        check_length(store, err) && verify_pages(store, err) && prepare(store, mode, err))
         return store;
 fail:
     store_close(store);
@@ -528,9 +556,12 @@ bool store_sync(struct store *store, struct error *err)
     return rc == MDB_SUCCESS || store_fail(store, rc, "sync", err);
 }
 
-bool store_copy(struct store *store, int fd, struct error *err)
+bool store_copy(struct store *store, int fd, const char *name, struct error *err)
 {
     int rc = mdb_env_copyfd2(store->env, fd, MDB_CP_COMPACT);
+    if (rc > 0) /* of the system: LMDB's own are negative */
+        return error_set_system(err, rc == ENOMEM ? ERROR_NOMEM : ERROR_STORE, rc,
+                                "store '%s' cannot be copied to %s", store->path, name);
     return rc == MDB_SUCCESS || store_fail(store, rc, "copy", err);
 }
 
@@ -565,9 +596,9 @@ static bool resize(struct store *store, size_t map, struct error *err)
     /* LMDB unmaps before it maps; that the larger map will be possible is tried before. */
     void *room = map ? mmap(NULL, map, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) : NULL;
     if (room == MAP_FAILED)
-        return error_set(err, ERROR_STORE, ERROR_NO_OFFSET,
-                         "store '%s' needs %zu MiB of address space (ulimit -v): %s", store->path, map >> 20,
-                         strerror(errno));
+        return error_set_system(err, ERROR_STORE, errno,
+                                "store '%s' needs %zu MiB of address space (ulimit -v)", store->path,
+                                map >> 20);
     if (room)
         munmap(room, map);
     int rc = mdb_env_set_mapsize(store->env, map);
@@ -649,8 +680,7 @@ bool store_in_place(struct store *store, struct error *err)
     int fd;
     data_path(store, path);
     if (stat(path, &named) != 0)
-        return error_set(err, ERROR_STORE, ERROR_NO_OFFSET, "store '%s' is gone: %s", store->path,
-                         strerror(errno));
+        return error_set_system(err, ERROR_STORE, errno, "store '%s' is gone", store->path);
     if (mdb_env_get_fd(store->env, &fd) != MDB_SUCCESS || fstat(fd, &open_file) != 0)
         return refuse(store, err, "cannot be examined");
     if (named.st_dev != open_file.st_dev || named.st_ino != open_file.st_ino)

@@ -36,8 +36,9 @@ struct store *store_open(const char *path, enum store_mode mode, bool wait_lock,
 void store_close(struct store *store); /* NULL is legal */
 /* Waits until all commits are on the disk. */
 bool store_sync(struct store *store, struct error *err);
-/* Writes the last commit, without what is free in the file, to a descriptor; only plain writes are made. */
-bool store_copy(struct store *store, int fd, struct error *err);
+/* Writes the last commit, without what is free in the file, to a descriptor; only plain writes are made.
+ * `name` is the file's, for messages. */
+bool store_copy(struct store *store, int fd, const char *name, struct error *err);
 /* Whether the handle is of a sealed store: one file that nobody may write (no write permission). It never
  * changes again, so it is read without locks and from any file system, one shared by other machines
  * included. */

@@ -83,8 +83,6 @@ struct store *store_open_map(const char *path, enum store_mode mode, bool wait_l
 bool store_fail(const struct store *store, int rc, const char *what, struct error *err);
 /* The same for a write: notes a full map in the transaction. */
 bool store_fail_write(struct store_txn *txn, int rc, const char *what, struct error *err);
-/* ERROR_DISK for an errno by which a disk is full or fails, else ERROR_STORE. */
-enum error_code store_errno_code(int number);
 /* ERROR_STORE: damaged, what of it, and what to do. Always false. */
 bool store_damaged(const struct store *store, const char *what, struct error *err);
 /* ERROR_NOMEM. Always false. */

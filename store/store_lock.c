@@ -60,7 +60,7 @@ bool lock_check_filesystem(const char *path, struct error *err)
 {
     struct statfs fs;
     if (statfs(path, &fs) != 0)
-        return error_set(err, ERROR_STORE, ERROR_NO_OFFSET, "store '%s': %s", path, strerror(errno));
+        return error_set_system(err, ERROR_STORE, errno, "store '%s'", path);
     uint32_t magic = (uint32_t)fs.f_type;
     for (size_t i = 0; i < sizeof network_filesystems / sizeof *network_filesystems; i++)
         if (magic == network_filesystems[i].magic)
@@ -96,7 +96,7 @@ static bool lock_try(int fd, const char *path, bool wait, struct error *err)
         if (errno == EINTR)
             continue;
         if (errno != EACCES && errno != EAGAIN)
-            return error_set(err, ERROR_STORE, ERROR_NO_OFFSET, "lock '%s': %s", path, strerror(errno));
+            return error_set_system(err, ERROR_STORE, errno, "lock '%s'", path);
         long pid = lock_holder(fd);
         if (pid > 0)
             return error_set(err, ERROR_STORE, ERROR_NO_OFFSET,
@@ -111,7 +111,7 @@ int lock_take(const char *path, bool wait, struct error *err)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (fd < 0) {
-        error_set(err, store_errno_code(errno), ERROR_NO_OFFSET, "lock '%s': %s", path, strerror(errno));
+        error_set_system(err, ERROR_STORE, errno, "lock '%s'", path);
         return -1;
     }
     if (!lock_try(fd, path, wait, err)) {
@@ -122,7 +122,7 @@ int lock_take(const char *path, bool wait, struct error *err)
     char text[32];
     int length = snprintf(text, sizeof text, "%ld\n", (long)getpid());
     if (ftruncate(fd, 0) != 0 || pwrite(fd, text, (size_t)length, 0) != length) {
-        error_set(err, store_errno_code(errno), ERROR_NO_OFFSET, "lock '%s': %s", path, strerror(errno));
+        error_set_system(err, ERROR_STORE, errno, "lock '%s'", path);
         close(fd);
         return -1;
     }

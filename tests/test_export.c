@@ -770,7 +770,7 @@ static void full_disks_are_told(void **state)
             skip();
         }
         assert_false(export_write((enum export_format)format, &m.item, 1, full, &err));
-        assert_int_equal(err.code, ERROR_IO);
+        assert_int_equal(err.code, ERROR_DISK);
         fclose(full);
     }
     model_free(&m);

@@ -81,7 +81,7 @@ static bool make_folders(const char *path, struct error *err)
     for (char *slash = strchr(folder + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         if (mkdir(folder, 0777) != 0 && errno != EEXIST)
-            return error_set(err, ERROR_IO, ERROR_NO_OFFSET, "cannot make %s: %s", folder, strerror(errno));
+            return error_set_system(err, ERROR_IO, errno, "cannot make %s", folder);
         *slash = '/';
     }
     return true;
@@ -114,11 +114,10 @@ static bool add_plain(struct sink *sink, const char *path, const void *bytes, si
         return false;
     FILE *file = fopen(whole, "wbx");
     if (!file)
-        return error_set(err, ERROR_IO, ERROR_NO_OFFSET, "cannot write %s: %s", whole, strerror(errno));
+        return error_set_system(err, ERROR_IO, errno, "cannot write %s", whole);
     bool written = fwrite(bytes, 1, size, file) == size;
     written = fclose(file) == 0 && written;
-    return written ||
-           error_set(err, ERROR_IO, ERROR_NO_OFFSET, "cannot write %s: %s", whole, strerror(errno));
+    return written || error_set_system(err, ERROR_IO, errno, "cannot write %s", whole);
 }
 
 bool sink_add(struct sink *sink, const char *path, const void *bytes, size_t size, struct error *err)

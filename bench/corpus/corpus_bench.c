@@ -26,7 +26,7 @@ static bool tar_open(struct tar *tar, const char *path, struct error *err)
 {
     *tar = (struct tar){.file = fopen(path, "wb"), .path = path};
     if (!tar->file)
-        return error_set(err, ERROR_IO, ERROR_NO_OFFSET, "cannot write %s: %s", path, strerror(errno));
+        return error_set_system(err, ERROR_IO, errno, "cannot write %s", path);
     setvbuf(tar->file, NULL, _IOFBF, WRITE_UNIT);
     return true;
 }
@@ -66,7 +66,7 @@ static bool tar_add(struct tar *tar, const char *name, const void *bytes, size_t
     tar_header(header, name, size);
     bool ok = tar_put(tar, header, TAR_BLOCK) && tar_put(tar, bytes, size) &&
               tar_put(tar, zero, (TAR_BLOCK - size % TAR_BLOCK) % TAR_BLOCK);
-    return ok || error_set(err, ERROR_IO, ERROR_NO_OFFSET, "cannot write %s: %s", tar->path, strerror(errno));
+    return ok || error_set_system(err, ERROR_IO, errno, "cannot write %s", tar->path);
 }
 
 static bool tar_close(struct tar *tar, bool ok, struct error *err)
@@ -75,7 +75,7 @@ static bool tar_close(struct tar *tar, bool ok, struct error *err)
     ok = ok && tar_put(tar, end, sizeof end);
     if (fclose(tar->file) != 0)
         ok = false;
-    return ok || error_set(err, ERROR_IO, ERROR_NO_OFFSET, "cannot write %s: %s", tar->path, strerror(errno));
+    return ok || error_set_system(err, ERROR_IO, errno, "cannot write %s", tar->path);
 }
 
 /* ---- the pool ---- */

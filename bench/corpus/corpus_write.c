@@ -63,7 +63,7 @@ static bool put_line(struct writer *w, FILE *file, json_t *object)
 {
     bool ok = object && json_dumpf(object, file, JSON_COMPACT | JSON_REAL_PRECISION(9)) == 0 &&
               putc('\n', file) >= 0;
-    return ok || error_set(w->err, ERROR_IO, ERROR_NO_OFFSET, "cannot write the truth: %s", strerror(errno));
+    return ok || error_set_system(w->err, ERROR_IO, errno, "cannot write the truth");
 }
 
 static bool put_truth(struct writer *w, enum place place, const struct corpus_file *file)
@@ -294,13 +294,13 @@ static bool write_captures(struct writer *w)
     snprintf(path, sizeof path, "%s/captures.jsonl", w->options->directory);
     FILE *file = fopen(path, "wbx");
     if (!file)
-        return error_set(w->err, ERROR_IO, ERROR_NO_OFFSET, "cannot write %s: %s", path, strerror(errno));
+        return error_set_system(w->err, ERROR_IO, errno, "cannot write %s", path);
     size_t i;
     json_t *capture;
     bool ok = true;
     json_array_foreach(w->world.captures, i, capture) ok = ok && put_line(w, file, capture);
     if (fclose(file) != 0)
-        ok = error_set(w->err, ERROR_IO, ERROR_NO_OFFSET, "cannot write %s: %s", path, strerror(errno));
+        ok = error_set_system(w->err, ERROR_IO, errno, "cannot write %s", path);
     return ok;
 }
 
@@ -313,7 +313,7 @@ static bool prepare(const char *directory, struct error *err)
         return true;
     DIR *dir = errno == EEXIST ? opendir(directory) : NULL;
     if (!dir)
-        return error_set(err, ERROR_IO, ERROR_NO_OFFSET, "cannot make %s: %s", directory, strerror(errno));
+        return error_set_system(err, ERROR_IO, errno, "cannot make %s", directory);
     bool empty = true;
     for (const struct dirent *entry; (entry = readdir(dir));)
         empty = empty && (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0);
@@ -342,7 +342,7 @@ static bool open_truth(struct writer *w)
     w->truth = fopen(path, "wbx");
     w->world.captures = json_array();
     return (w->truth && w->world.captures) ||
-           error_set(w->err, ERROR_IO, ERROR_NO_OFFSET, "cannot write %s: %s", path, strerror(errno));
+           error_set_system(w->err, ERROR_IO, errno, "cannot write %s", path);
 }
 
 bool corpus_write(const struct corpus_options *options, struct error *err)
@@ -356,7 +356,7 @@ bool corpus_write(const struct corpus_options *options, struct error *err)
     for (enum place place = 0; place < PLACES; place++)
         ok = sink_close(w.sinks[place], err) && ok;
     if (w.truth && fclose(w.truth) != 0 && ok)
-        ok = error_set(err, ERROR_IO, ERROR_NO_OFFSET, "cannot write the truth: %s", strerror(errno));
+        ok = error_set_system(err, ERROR_IO, errno, "cannot write the truth");
     buffer_free(&w.nested);
     json_decref(w.world.captures);
     models_free(&w.world.models);

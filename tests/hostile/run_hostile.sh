@@ -8,7 +8,7 @@ release=${1:?usage: tests/hostile/run_hostile.sh RELEASE_BUILD TSAN_BUILD}
 tsan=${2:?usage: tests/hostile/run_hostile.sh RELEASE_BUILD TSAN_BUILD}
 all=$(mktemp)
 trap 'rm -f "$all"' EXIT
-for script in replay kills faults flips; do
+for script in replay kills faults flips disk; do
     echo "--- $script"
     "tests/hostile/run_$script.sh" "$release" 2>&1 | tee -a "$all"
     [ "${PIPESTATUS[0]}" -eq 0 ] || echo "not ok - run_$script.sh ended early" | tee -a "$all"
