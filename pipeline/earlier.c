@@ -18,12 +18,10 @@ static bool is_new(enum container_reason reason)
     return reason == CONTAINER_CRASHED || reason == CONTAINER_TIMED_OUT;
 }
 
-static bool find_content(const struct hash *container, uint32_t decoder_version, enum container_reason reason,
-                         void *ctx)
+static bool find_content(const struct hash *container, const struct container_head *head, void *ctx)
 {
     struct review *review = ctx;
-    (void)decoder_version;
-    if (is_new(reason))
+    if (is_new(head->reason))
         buffer_append(&review->contents, container, sizeof *container);
     return true;
 }
@@ -38,10 +36,21 @@ static bool is_directory(const char *address)
     return directory;
 }
 
+static bool is_top_failure(enum source_kind kind, const struct hash *parent)
+{
+    return kind == SOURCE_FAILED && hash_is_zero(parent);
+}
+
+static bool may_be_meant(const struct source_head *head, void *ctx)
+{
+    (void)ctx;
+    return is_top_failure(head->kind, &head->parent) || is_new(head->reason);
+}
+
 static bool find_source(const struct hash *path_hash, const struct source_record *record, void *ctx)
 {
     struct review *review = ctx;
-    if (record->kind == SOURCE_FAILED && hash_is_zero(&record->parent) && is_directory(record->path))
+    if (is_top_failure(record->kind, &record->parent) && is_directory(record->path))
         buffer_append(&review->reopened, path_hash, sizeof *path_hash);
     else if (!review->forget_only && is_new(record->reason))
         buffer_append(&review->sources, path_hash, sizeof *path_hash);
@@ -101,7 +110,7 @@ static bool review_all(struct store *store, bool forget_only, struct error *err)
     struct review review = {.forget_only = forget_only};
     struct store_txn *txn = store_begin_read(store, err);
     bool ok = txn && (forget_only || store_each_content(txn, find_content, &review, err)) &&
-              store_each_source(txn, find_source, &review, err);
+              store_each_source_if(txn, may_be_meant, find_source, &review, err);
     store_end_read(txn);
     if (ok && (review.contents.failed || review.sources.failed || review.reopened.failed))
         ok = error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory");

@@ -91,12 +91,10 @@ static bool know_file(const struct hash *path_hash, const struct source_record *
     return true;
 }
 
-static bool know_content(const struct hash *container, uint32_t decoder_version, enum container_reason reason,
-                         void *ctx)
+static bool know_content(const struct hash *container, const struct container_head *head, void *ctx)
 {
     struct ingest *ingest = ctx;
-    struct hash key = known_content(container, decoder_version);
-    (void)reason;
+    struct hash key = known_content(container, head->decoder_version);
     return known_add(ingest->known, &key, 0);
 }
 

@@ -68,6 +68,8 @@ static bool collect_named(struct passes *passes, struct error *err)
 struct search {
     struct passes *passes;
     struct buffer stem;
+    struct arena arena; /* for the archive that is searched */
+    struct error *err;
     bool *found;  /* of the first image with each stem */
     bool unknown; /* an archive does not say what images it has */
 };
@@ -100,17 +102,28 @@ static bool lacks_members(const struct container *archive)
     return (archive->reason != CONTAINER_REASON_NONE && !own) || archive->flags & FLAG_BIT(FLAG_PARTIAL);
 }
 
-static bool search_archive(const struct hash *hash, const struct container_record *record, void *ctx)
+static bool search_archive(const struct hash *hash, const struct container_head *head, void *ctx)
 {
     struct search *search = ctx;
-    enum format_id format = record->container.format;
-    const char *name = record->images, *end;
-    (void)hash;
-    if (format == FORMAT_ARCHIVE || format == FORMAT_XDVDFS)
-        search->unknown |= !name || lacks_members(&record->container);
+    struct container_record record;
+    bool found;
+    if (head->format != FORMAT_ARCHIVE && head->format != FORMAT_XDVDFS)
+        return true;
+    arena_reset(&search->arena);
+    if (!store_get_container(search->passes->threads[0].txn, hash, &search->arena, &record, &found,
+                             search->err))
+        return false;
+    const char *name = found ? record.images : NULL, *end;
+    search->unknown |= !name || lacks_members(&record.container);
     for (; name && (end = strchr(name, '/')); name = end + 1)
         find(search, name, (size_t)(end - name));
     return !search->unknown && !search->stem.failed;
+}
+
+static bool may_be_image(const struct source_head *head, void *ctx)
+{
+    (void)ctx;
+    return head->kind == SOURCE_UNKNOWN || head->kind == SOURCE_FAILED;
 }
 
 static bool search_file(const struct hash *hash, const struct source_record *source, void *ctx)
@@ -118,11 +131,9 @@ static bool search_file(const struct hash *hash, const struct source_record *sou
     struct search *search = ctx;
     char ending[CENSUS_ENDING_SIZE];
     (void)hash;
-    if (source->kind == SOURCE_UNKNOWN || source->kind == SOURCE_FAILED) {
-        census_ending(source->path, ending);
-        if (image_ending(ending))
-            find(search, source->path, strlen(source->path));
-    }
+    census_ending(source->path, ending);
+    if (image_ending(ending))
+        find(search, source->path, strlen(source->path));
     return !search->stem.failed;
 }
 
@@ -131,9 +142,9 @@ static bool drop_found(struct search *search, struct error *err)
 {
     struct passes *passes = search->passes;
     struct store_txn *txn = passes->threads[0].txn;
-    bool ok = store_each_container(txn, search_archive, search, err);
+    bool ok = store_each_container_head(txn, search_archive, search, err) && err->code == ERROR_NONE;
     if (ok && !search->unknown)
-        ok = store_each_source(txn, search_file, search, err);
+        ok = store_each_source_if(txn, may_be_image, search_file, search, err);
     size_t kept = 0;
     for (size_t i = 0, first = 0; i < passes->image_count; i++) {
         if (strcmp(passes->images[first].stem, passes->images[i].stem) != 0)
@@ -150,13 +161,14 @@ static bool drop_found(struct search *search, struct error *err)
 
 static bool images_units(struct passes *passes, size_t *count, struct error *err)
 {
-    struct search search = {.passes = passes};
+    struct search search = {.passes = passes, .err = err};
     bool ok = collect_named(passes, err);
     if (ok && passes->image_count) {
         search.found = arena_array(&passes->arena, passes->image_count, sizeof *search.found);
         ok = search.found ? drop_found(&search, err) : passes_out_of_memory(err);
     }
     buffer_free(&search.stem);
+    arena_free(&search.arena);
     *count = ok ? passes->image_count : 0;
     return ok;
 }

@@ -95,9 +95,11 @@ struct passes {
     struct store *store;
     int thread_count;
     struct pass_thread *threads;
-    struct arena arena;                /* all that lives until the end */
-    struct pass_container *containers; /* this array and the next are of malloc, the rest of the arena */
-    struct pass_resource *resources;   /* by container hash, then index */
+    struct arena arena; /* all that lives until the end */
+    /* Those that a pass has something to say of: see passes_load.c. This array and the next are of malloc,
+     * the rest of the arena. */
+    struct pass_container *containers;
+    struct pass_resource *resources; /* by container hash, then index */
     size_t container_count, resource_count;
     struct pass_image *images; /* that libraries name, by stem, then resource; made by pass_images */
     size_t image_count;

@@ -16,6 +16,8 @@ struct pass_bytes {
 struct load {
     struct passes *passes;
     struct store_txn *txn;
+    struct buffer wanted;                /* see is_wanted; of struct hash, sorted */
+    size_t next;                         /* of those: the first that the walk has not passed */
     struct buffer containers, resources; /* being collected */
     struct pass_container *container;    /* the one whose resources are read */
     const char *stem;
@@ -218,15 +220,11 @@ static bool take_textures(struct load *load, const struct container *container, 
     return ok || passes_out_of_memory(load->err);
 }
 
-static bool load_container(const struct hash *hash, const struct container_record *record, void *ctx)
+static bool load_container(struct load *load, const struct hash *hash, const struct container *container)
 {
-    struct load *load = ctx;
-    const struct container *container = &record->container;
     struct arena arena = {0};
     const char **paths;
     size_t count;
-    if (!container->resource_count)
-        return true;
     struct pass_container out = {.hash = *hash,
                                  .format = container->format,
                                  .status = container->status,
@@ -247,6 +245,78 @@ static bool load_container(const struct hash *hash, const struct container_recor
     free(stem);
     buffer_append(&load->containers, &out, sizeof out);
     return ok && (!load->containers.failed || passes_out_of_memory(load->err));
+}
+
+/* ---- which containers ---------------------------------------------------------------------------------- */
+
+/* A MESHBIN is one model without names inside, decoded by itself. What the passes say of it is that another
+ * content has its name, that it was declined, or that a capture means it: a hundred thousand of which none
+ * holds are left where they are. */
+static bool is_wanted(struct load *load, const struct hash *hash, const struct container_head *head)
+{
+    const struct hash *wanted = (const struct hash *)load->wanted.data;
+    size_t count = load->wanted.size / sizeof *wanted;
+    while (load->next < count && memcmp(wanted[load->next].bytes, hash->bytes, HASH_SIZE) < 0)
+        load->next++;
+    return head->resource_count && (head->format != FORMAT_MESHBIN || head->by_status[RESOURCE_DECLINED] ||
+                                    (load->next < count && hash_equal(&wanted[load->next], hash)));
+}
+
+static bool load_wanted(const struct hash *hash, const struct container_head *head, void *ctx)
+{
+    struct load *load = ctx;
+    struct arena arena = {0};
+    struct container_record record;
+    bool found;
+    if (!is_wanted(load, hash, head))
+        return true;
+    bool ok = store_get_container(load->txn, hash, &arena, &record, &found, load->err) &&
+              (!found || load_container(load, hash, &record.container));
+    arena_free(&arena);
+    return ok;
+}
+
+static bool want(const struct hash *container, void *ctx)
+{
+    struct load *load = ctx;
+    buffer_append(&load->wanted, container, sizeof *container);
+    return !load->wanted.failed || passes_out_of_memory(load->err);
+}
+
+/* Whatever lies where a capture says: what is wrong with it is told of that content. */
+static bool want_captured(struct load *load)
+{
+    const struct passes *passes = load->passes;
+    struct arena arena = {0};
+    bool ok = true;
+    for (size_t i = 0; ok && i < passes->capture_count; i++) {
+        const struct capture_record *capture = &passes->captures[i];
+        struct source_record source;
+        bool found;
+        if (capture->kind != CAPTURE_PLACE)
+            continue;
+        struct hash path = hash_bytes(capture->container, strlen(capture->container));
+        ok = store_get_source(load->txn, &path, &arena, &source, &found, load->err) &&
+             (!found || want(&source.container, load));
+        arena_reset(&arena);
+    }
+    arena_free(&arena);
+    return ok;
+}
+
+static int compare_hashes(const void *a, const void *b)
+{
+    return memcmp(a, b, HASH_SIZE);
+}
+
+static bool load_containers(struct load *load)
+{
+    bool ok = store_each_namesake(load->txn, want, load, load->err) && load->err->code == ERROR_NONE &&
+              want_captured(load);
+    if (ok && load->wanted.size)
+        qsort(load->wanted.data, load->wanted.size / HASH_SIZE, HASH_SIZE, compare_hashes);
+    return ok && store_each_container_head(load->txn, load_wanted, load, load->err) &&
+           load->err->code == ERROR_NONE;
 }
 
 /* ---- geometries by bytes ------------------------------------------------------------------------------- */
@@ -323,9 +393,10 @@ bool passes_load(struct passes *passes, struct store *store, int threads, struct
             return false;
     struct load load = {.passes = passes, .txn = passes->threads[0].txn, .err = err};
     struct capture_record *captures = NULL;
-    bool ok = store_each_container(load.txn, load_container, &load, err) && err->code == ERROR_NONE &&
-              store_get_captures(load.txn, &passes->arena, &captures, &passes->capture_count, err);
+    bool ok = store_get_captures(load.txn, &passes->arena, &captures, &passes->capture_count, err);
     passes->captures = captures;
+    ok = ok && load_containers(&load);
+    buffer_free(&load.wanted);
     passes->container_count = load.containers.size / sizeof *passes->containers;
     passes->resource_count = load.resources.size / sizeof *passes->resources;
     passes->containers = (struct pass_container *)load.containers.data;

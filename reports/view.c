@@ -416,15 +416,20 @@ static bool unknown_add(struct unknown_walk *walk, const char *magic, const char
     return true;
 }
 
+static bool has_unknown(const struct source_head *head, void *ctx)
+{
+    (void)ctx;
+    return head->kind == SOURCE_UNKNOWN ||
+           (head->kind == SOURCE_CONTAINER &&
+            (head->format == FORMAT_ARCHIVE || head->format == FORMAT_XDVDFS));
+}
+
 static bool unknown_source(const struct hash *path_hash, const struct source_record *source, void *ctx)
 {
     struct unknown_walk *walk = ctx;
     (void)path_hash;
     if (source->kind == SOURCE_UNKNOWN)
         return unknown_add(walk, source->magic, source->ending, 1, source->bytes);
-    if (source->kind != SOURCE_CONTAINER ||
-        (source->format != FORMAT_ARCHIVE && source->format != FORMAT_XDVDFS))
-        return true;
     struct arena arena = {0};
     struct container_record record;
     bool found = false;
@@ -440,7 +445,7 @@ bool view_unknown(struct store_txn *txn, struct arena *arena, struct census_row 
                   struct error *err)
 {
     struct unknown_walk walk = {.txn = txn, .arena = arena, .err = err};
-    bool ok = store_each_source(txn, unknown_source, &walk, err) && err->code == ERROR_NONE;
+    bool ok = store_each_source_if(txn, has_unknown, unknown_source, &walk, err) && err->code == ERROR_NONE;
     if (ok) {
         unknown_join(&walk);
         if (walk.count)
@@ -486,14 +491,13 @@ static bool sum_declined(const struct resource_key *key, const struct resource_r
 
 /* Statuses are counted in the container's own record; only where something was declined are the resources
  * read, for the reasons. */
-static bool sum_container(const struct hash *hash, const struct container_record *record, void *ctx)
+static bool sum_container(const struct hash *hash, const struct container_head *head, void *ctx)
 {
     struct summary_walk *walk = ctx;
-    const struct container *container = &record->container;
     uint32_t by_status[RESOURCE_STATUS_COUNT];
-    memcpy(by_status, record->by_status, sizeof by_status);
-    sum_outcome(walk->summary, container->format, container->status, container->reason);
-    if (container->format == FORMAT_XPR2 && !store_resolved_counts(walk->txn, hash, by_status, walk->err))
+    memcpy(by_status, head->by_status, sizeof by_status);
+    sum_outcome(walk->summary, head->format, head->status, head->reason);
+    if (head->format == FORMAT_XPR2 && !store_resolved_counts(walk->txn, hash, by_status, walk->err))
         return false;
     for (int i = 0; i < RESOURCE_STATUS_COUNT; i++)
         walk->summary->resources_by_status[i] += by_status[i];
@@ -501,24 +505,24 @@ static bool sum_container(const struct hash *hash, const struct container_record
            store_each_resource_of(walk->txn, hash, sum_declined, walk, walk->err);
 }
 
-static bool sum_source(const struct hash *path_hash, const struct source_record *source, void *ctx)
+/* The head tells all: no source is wanted whole. */
+static bool sum_source(const struct source_head *head, void *ctx)
 {
     struct summary_walk *walk = ctx;
-    (void)path_hash;
-    if (source->kind == SOURCE_FAILED)
-        sum_outcome(walk->summary, source->format, source->status, source->reason);
-    else if (source->kind == SOURCE_UNKNOWN && source->is_input)
-        sum_outcome(walk->summary, source->format, CONTAINER_READ, CONTAINER_REASON_NONE);
-    walk->summary->places += source->kind == SOURCE_CONTAINER || source->kind == SOURCE_FAILED;
-    return true;
+    if (head->kind == SOURCE_FAILED)
+        sum_outcome(walk->summary, head->format, head->status, head->reason);
+    else if (head->kind == SOURCE_UNKNOWN && head->is_input)
+        sum_outcome(walk->summary, head->format, CONTAINER_READ, CONTAINER_REASON_NONE);
+    walk->summary->places += head->kind == SOURCE_CONTAINER || head->kind == SOURCE_FAILED;
+    return false;
 }
 
 bool view_summarise(struct store_txn *txn, struct view_summary *summary, struct error *err)
 {
     struct summary_walk walk = {.txn = txn, .summary = summary, .err = err};
     memset(summary, 0, sizeof *summary);
-    bool ok = store_each_container(txn, sum_container, &walk, err) &&
-              store_each_source(txn, sum_source, &walk, err) && err->code == ERROR_NONE;
+    bool ok = store_each_container_head(txn, sum_container, &walk, err) &&
+              store_each_source_if(txn, sum_source, NULL, &walk, err) && err->code == ERROR_NONE;
     arena_free(&walk.arena);
     return ok;
 }

@@ -471,12 +471,10 @@ static bool digest_add(struct digest *digest, char kind, const void *key, size_t
     return true;
 }
 
-static bool find_left_out(const struct hash *container, uint32_t decoder_version,
-                          enum container_reason reason, void *ctx)
+static bool find_left_out(const struct hash *container, const struct container_head *head, void *ctx)
 {
     struct digest *digest = ctx;
-    (void)decoder_version;
-    if (is_of_the_machine(reason))
+    if (is_of_the_machine(head->reason))
         buffer_append(&digest->left_out, container, sizeof *container);
     return !digest->left_out.failed || store_nomem(&digest->err);
 }

@@ -63,25 +63,48 @@ bool source_write(struct buffer *out, const struct source_record *record)
     return !out->failed;
 }
 
+static void read_source_head(struct reader *r, struct source_head *head)
+{
+    read_version(r);
+    head->kind = read_below(r, SOURCE_DIRECTORY + 1, "kind");
+    if (reader_ok(r) && head->kind < SOURCE_CONTAINER)
+        reader_fail(r, ERROR_RANGE, "kind 0");
+    head->format = read_below(r, FORMAT_COUNT, "format");
+    head->status = read_below(r, CONTAINER_SKIPPED + 1, "status");
+    head->reason = read_below(r, CONTAINER_REASON_COUNT, "reason");
+    head->is_input = read_bool(r, "is_input");
+    head->parent = read_hash(r, "parent");
+    head->container = read_hash(r, "container");
+    head->bytes = read_u64(r, "bytes");
+    head->mtime_ns = (int64_t)read_u64(r, "mtime");
+    head->run = read_u64(r, "run");
+    head->version = reader_u32le(r, "outcome version");
+}
+
+bool source_read_head(const uint8_t *bytes, size_t size, struct source_head *head, struct error *err)
+{
+    struct reader r = reader_make(bytes, size, 0, "source record", err);
+    read_source_head(&r, head);
+    return reader_ok(&r);
+}
+
 bool source_read(const uint8_t *bytes, size_t size, struct arena *arena, struct source_record *record,
                  struct error *err)
 {
     struct reader r = reader_make(bytes, size, 0, "source record", err);
-    *record = (struct source_record){0};
-    read_version(&r);
-    record->kind = read_below(&r, SOURCE_DIRECTORY + 1, "kind");
-    if (reader_ok(&r) && record->kind < SOURCE_CONTAINER)
-        reader_fail(&r, ERROR_RANGE, "kind 0");
-    record->format = read_below(&r, FORMAT_COUNT, "format");
-    record->status = read_below(&r, CONTAINER_SKIPPED + 1, "status");
-    record->reason = read_below(&r, CONTAINER_REASON_COUNT, "reason");
-    record->is_input = read_bool(&r, "is_input");
-    record->parent = read_hash(&r, "parent");
-    record->container = read_hash(&r, "container");
-    record->bytes = read_u64(&r, "bytes");
-    record->mtime_ns = (int64_t)read_u64(&r, "mtime");
-    record->run = read_u64(&r, "run");
-    record->version = reader_u32le(&r, "outcome version");
+    struct source_head head;
+    read_source_head(&r, &head);
+    *record = (struct source_record){.kind = head.kind,
+                                     .format = head.format,
+                                     .status = head.status,
+                                     .reason = head.reason,
+                                     .is_input = head.is_input,
+                                     .parent = head.parent,
+                                     .container = head.container,
+                                     .bytes = head.bytes,
+                                     .mtime_ns = head.mtime_ns,
+                                     .run = head.run,
+                                     .version = head.version};
     record->path = read_text(&r, arena, "path");
     record->stem = read_string(&r, arena, "stem");
     record->message = read_string(&r, arena, "message");
@@ -215,27 +238,52 @@ bool container_write(struct buffer *out, const struct container_record *record)
     return !out->failed;
 }
 
+/* Gives the version of the record. */
+static unsigned read_container_head(struct reader *r, struct container_head *head)
+{
+    unsigned version = reader_u8(r, "version");
+    if (reader_ok(r) && version != 1 && version != CONTAINER_VERSION)
+        reader_fail(r, ERROR_UNSUPPORTED, "version %u, this program reads 1 and %d", version,
+                    CONTAINER_VERSION);
+    head->decoder_version = reader_u32le(r, "decoder version");
+    head->format = read_below(r, FORMAT_COUNT, "format");
+    head->status = read_below(r, CONTAINER_SKIPPED + 1, "status");
+    head->reason = read_below(r, CONTAINER_REASON_COUNT, "reason");
+    head->flags = reader_u32le(r, "flags");
+    head->bytes = read_u64(r, "bytes");
+    head->data_offset = read_u64(r, "data offset");
+    head->data_size = read_u64(r, "data size");
+    head->resource_count = reader_u32le(r, "resource count");
+    head->member_count = read_u64(r, "member count");
+    read_statuses(r, head->by_status);
+    return version;
+}
+
+bool container_read_head(const uint8_t *bytes, size_t size, struct container_head *head, struct error *err)
+{
+    struct reader r = reader_make(bytes, size, 0, "container record", err);
+    read_container_head(&r, head);
+    return reader_ok(&r);
+}
+
 bool container_read(const uint8_t *bytes, size_t size, struct arena *arena, struct container_record *record,
                     struct error *err)
 {
     struct reader r = reader_make(bytes, size, 0, "container record", err);
-    *record = (struct container_record){0};
+    struct container_head head;
+    unsigned version = read_container_head(&r, &head);
+    *record = (struct container_record){.bytes = head.bytes,
+                                        .decoder_version = head.decoder_version,
+                                        .member_count = head.member_count,
+                                        .container = {.format = head.format,
+                                                      .status = head.status,
+                                                      .reason = head.reason,
+                                                      .flags = head.flags,
+                                                      .data_offset = head.data_offset,
+                                                      .data_size = head.data_size,
+                                                      .resource_count = head.resource_count}};
     struct container *container = &record->container;
-    unsigned version = reader_u8(&r, "version");
-    if (reader_ok(&r) && version != 1 && version != CONTAINER_VERSION)
-        reader_fail(&r, ERROR_UNSUPPORTED, "version %u, this program reads 1 and %d", version,
-                    CONTAINER_VERSION);
-    record->decoder_version = reader_u32le(&r, "decoder version");
-    container->format = read_below(&r, FORMAT_COUNT, "format");
-    container->status = read_below(&r, CONTAINER_SKIPPED + 1, "status");
-    container->reason = read_below(&r, CONTAINER_REASON_COUNT, "reason");
-    container->flags = reader_u32le(&r, "flags");
-    record->bytes = read_u64(&r, "bytes");
-    container->data_offset = read_u64(&r, "data offset");
-    container->data_size = read_u64(&r, "data size");
-    container->resource_count = reader_u32le(&r, "resource count");
-    record->member_count = read_u64(&r, "member count");
-    read_statuses(&r, record->by_status);
+    memcpy(record->by_status, head.by_status, sizeof record->by_status);
     read_error(&r, &container->error);
     read_textures(&r, arena, container);
     read_tag_counts(&r, arena, container);
@@ -243,16 +291,6 @@ bool container_read(const uint8_t *bytes, size_t size, struct arena *arena, stru
     if (reader_ok(&r) && version >= CONTAINER_VERSION)
         record->images = read_string(&r, arena, "names of images");
     return read_end(&r);
-}
-
-bool container_peek(const uint8_t *bytes, size_t size, uint32_t *decoder_version,
-                    enum container_reason *reason)
-{
-    if (size < 8 || bytes[0] < 1 || bytes[0] > CONTAINER_VERSION || bytes[7] >= CONTAINER_REASON_COUNT)
-        return false;
-    *decoder_version = load_u32le(bytes + 1);
-    *reason = (enum container_reason)bytes[7];
-    return true;
 }
 
 /* ---- resources ---- */

@@ -67,6 +67,33 @@ struct container_record {
                            known: there were too many, or it is no archive */
 };
 
+/* What stands in front of the strings and lists of a record: read without memory, for walks over many records
+ * of which few are wanted whole. Fields are those of the records. */
+struct source_head {
+    enum source_kind kind;
+    enum format_id format;
+    enum container_status status;
+    enum container_reason reason;
+    bool is_input;
+    struct hash parent, container;
+    uint64_t bytes;
+    int64_t mtime_ns;
+    uint64_t run;
+    uint32_t version;
+};
+
+struct container_head {
+    uint32_t decoder_version;
+    enum format_id format;
+    enum container_status status;
+    enum container_reason reason;
+    uint32_t flags;
+    uint64_t bytes, data_offset, data_size;
+    uint32_t resource_count;
+    uint64_t member_count;
+    uint32_t by_status[RESOURCE_STATUS_COUNT];
+};
+
 /* Names a resource: its content, and its position in the directory. */
 struct resource_key {
     struct hash container;
@@ -127,10 +154,9 @@ bool source_read(const uint8_t *bytes, size_t size, struct arena *arena, struct 
 bool container_write(struct buffer *out, const struct container_record *record);
 bool container_read(const uint8_t *bytes, size_t size, struct arena *arena, struct container_record *record,
                     struct error *err);
-/* The decoder version and the reason of a container record without reading the rest; false when they are
- * none. */
-bool container_peek(const uint8_t *bytes, size_t size, uint32_t *decoder_version,
-                    enum container_reason *reason);
+/* The heads alone; what is behind them is not looked at. */
+bool source_read_head(const uint8_t *bytes, size_t size, struct source_head *head, struct error *err);
+bool container_read_head(const uint8_t *bytes, size_t size, struct container_head *head, struct error *err);
 bool resource_write(struct buffer *out, const struct resource_record *record);
 bool resource_read(const uint8_t *bytes, size_t size, struct arena *arena, struct resource_record *record,
                    struct error *err);

@@ -634,6 +634,7 @@ struct store_txn *store_begin_read(struct store *store, struct error *err)
         return NULL;
     }
     txn->store = store;
+    txn->reading = true;
     pthread_mutex_lock(&store->mutex);
     int rc = begin_read(store, &txn->txn, err);
     if (rc == MDB_SUCCESS)
@@ -651,6 +652,9 @@ void store_end_read(struct store_txn *txn)
     if (!txn)
         return;
     struct store *store = txn->store;
+    for (int db = 0; db < DB_COUNT; db++)
+        if (txn->cursors[db]) /* LMDB leaves those of a read transaction to whoever opened them */
+            mdb_cursor_close(txn->cursors[db]);
     pthread_mutex_lock(&store->mutex);
     mdb_txn_abort(txn->txn);
     store->readers--;

@@ -66,11 +66,12 @@ struct store {
 struct store_txn {
     struct store *store;
     MDB_txn *txn;
+    bool reading;                    /* of store_begin_read */
     bool map_full;                   /* a write failed for that alone: store_update tries again */
     struct buffer scratch, old_row;  /* what is being written; what a source put before */
     struct arena arena;              /* records being read on the way */
     struct buffer pending[DB_COUNT]; /* changes of sets not made yet; see set_add */
-    MDB_cursor *cursors[DB_COUNT];   /* of value_put; opened by the first put */
+    MDB_cursor *cursors[DB_COUNT];   /* of value_put, or of value_get when reading; opened by the first */
     uint64_t key_sums[DB_COUNT];     /* see keys_load */
     bool keys_changed;
 };
@@ -115,7 +116,8 @@ struct value {
     const uint8_t *bytes; /* in the map: good until the transaction ends or writes */
     size_t size;
 };
-/* The payload under the key when its checksum holds. */
+/* The payload under the key when its checksum holds. Of a reading transaction, keys in their order are found
+ * on the page of the one before them, without a descent. */
 bool value_get(struct store_txn *txn, enum store_db db, const void *key, size_t key_size, struct value *value,
                bool *found, struct error *err);
 /* Verifies a value as it is stored, checksum in front, and gives its payload. */

@@ -79,8 +79,7 @@ bool store_has_geometry(struct store_txn *txn, const struct hash *geometry, bool
 }
 
 struct content_walk {
-    bool (*content)(const struct hash *container, uint32_t decoder_version, enum container_reason reason,
-                    void *ctx);
+    bool (*content)(const struct hash *container, const struct container_head *head, void *ctx);
     bool (*geometry)(const struct hash *geometry, void *ctx);
     void *ctx;
 };
@@ -90,15 +89,14 @@ static bool content_one(const MDB_val *key, const MDB_val *stored, void *ctx, st
     struct content_walk *walk = ctx;
     struct value value;
     struct error damaged = {0};
-    uint32_t version;
-    enum container_reason reason;
+    struct container_head head;
     (void)err;
     /* What cannot be read is not known, and will be decoded again; `check` names it. */
     if (key->mv_size != HASH_SIZE || !value_verify(DB_CONTAINERS, key, stored, &value, &damaged) ||
-        !container_peek(value.bytes, value.size, &version, &reason))
+        !container_read_head(value.bytes, value.size, &head, &damaged))
         return true;
     struct hash hash = hash_read(key->mv_data);
-    return walk->content(&hash, version, reason, walk->ctx);
+    return walk->content(&hash, &head, walk->ctx);
 }
 
 static bool geometry_one(const MDB_val *key, const MDB_val *stored, void *ctx, struct error *err)
@@ -113,8 +111,8 @@ static bool geometry_one(const MDB_val *key, const MDB_val *stored, void *ctx, s
 }
 
 bool store_each_content(struct store_txn *txn,
-                        bool (*each)(const struct hash *container, uint32_t decoder_version,
-                                     enum container_reason reason, void *ctx),
+                        bool (*each)(const struct hash *container, const struct container_head *head,
+                                     void *ctx),
                         void *ctx, struct error *err)
 {
     struct content_walk walk = {.content = each, .ctx = ctx};
@@ -356,6 +354,7 @@ bool store_find_geometry(struct store_txn *txn, const struct hash *geometry, str
 
 struct source_walk {
     struct arena arena;
+    bool (*wanted)(const struct source_head *head, void *ctx); /* NULL: all are */
     bool (*each)(const struct hash *path_hash, const struct source_record *record, void *ctx);
     void *ctx;
 };
@@ -364,14 +363,30 @@ static bool source_one(const MDB_val *key, const MDB_val *stored, void *ctx, str
 {
     struct source_walk *walk = ctx;
     struct source_record record;
+    struct source_head head;
     struct value value;
-    arena_reset(&walk->arena);
     if (!value_verify(DB_SOURCES, key, stored, &value, err))
         return false;
+    if (walk->wanted && !source_read_head(value.bytes, value.size, &head, err))
+        return store_bad_record(DB_SOURCES, key->mv_data, key->mv_size, err);
+    if (walk->wanted && !walk->wanted(&head, walk->ctx))
+        return true;
+    arena_reset(&walk->arena);
     if (key->mv_size != HASH_SIZE || !source_read(value.bytes, value.size, &walk->arena, &record, err))
         return store_bad_record(DB_SOURCES, key->mv_data, key->mv_size, err);
     struct hash path_hash = hash_read(key->mv_data);
     return walk->each(&path_hash, &record, walk->ctx);
+}
+
+bool store_each_source_if(struct store_txn *txn, bool (*wanted)(const struct source_head *head, void *ctx),
+                          bool (*each)(const struct hash *path_hash, const struct source_record *record,
+                                       void *ctx),
+                          void *ctx, struct error *err)
+{
+    struct source_walk walk = {.wanted = wanted, .each = each, .ctx = ctx};
+    bool done = db_each(txn, DB_SOURCES, NULL, 0, source_one, &walk, err);
+    arena_free(&walk.arena);
+    return done;
 }
 
 bool store_each_source(struct store_txn *txn,
@@ -379,10 +394,7 @@ bool store_each_source(struct store_txn *txn,
                                     void *ctx),
                        void *ctx, struct error *err)
 {
-    struct source_walk walk = {.each = each, .ctx = ctx};
-    bool done = db_each(txn, DB_SOURCES, NULL, 0, source_one, &walk, err);
-    arena_free(&walk.arena);
-    return done;
+    return store_each_source_if(txn, NULL, each, ctx, err);
 }
 
 struct live_walk {
@@ -438,6 +450,101 @@ bool store_each_container(struct store_txn *txn,
 {
     struct container_walk walk = {.txn = txn, .each = each, .ctx = ctx};
     bool done = each_live(txn, container_one, &walk, err);
+    arena_free(&walk.arena);
+    return done;
+}
+
+struct head_walk {
+    struct store_txn *txn;
+    bool (*each)(const struct hash *container, const struct container_head *head, void *ctx);
+    void *ctx;
+};
+
+static bool head_one(const struct hash *container, void *ctx, struct error *err)
+{
+    struct head_walk *walk = ctx;
+    struct container_head head;
+    struct value value;
+    bool found;
+    if (!value_get(walk->txn, DB_CONTAINERS, container->bytes, HASH_SIZE, &value, &found, err))
+        return false;
+    if (!found)
+        return true;
+    if (!container_read_head(value.bytes, value.size, &head, err))
+        return store_bad_record(DB_CONTAINERS, container->bytes, HASH_SIZE, err);
+    return walk->each(container, &head, walk->ctx);
+}
+
+bool store_each_container_head(struct store_txn *txn,
+                               bool (*each)(const struct hash *container, const struct container_head *head,
+                                            void *ctx),
+                               void *ctx, struct error *err)
+{
+    struct head_walk walk = {txn, each, ctx};
+    return each_live(txn, head_one, &walk, err);
+}
+
+struct namesake_walk {
+    struct store_txn *txn;
+    struct hash stem;
+    struct buffer paths; /* hashes of those that have it, so far */
+    struct buffer contents;
+    struct arena arena;
+    bool stopped;
+    bool (*each)(const struct hash *container, void *ctx);
+    void *ctx;
+};
+
+/* Tells of the contents under the stem that was walked, if they are several. A single path, which most stems
+ * have, is not followed. */
+static bool tell_namesakes(struct namesake_walk *walk, struct error *err)
+{
+    size_t count = walk->paths.size / HASH_SIZE;
+    struct source_record source;
+    bool found, several = false;
+    buffer_clear(&walk->contents);
+    for (size_t i = 0; i < count && count > 1; i++) {
+        struct hash path_hash = hash_read(walk->paths.data + i * HASH_SIZE);
+        arena_reset(&walk->arena);
+        if (!store_get_source(walk->txn, &path_hash, &walk->arena, &source, &found, err))
+            return false;
+        if (!found || !source_belongs(DB_STEMS, &source, &walk->stem))
+            return bad_reference(DB_STEMS, &walk->stem, found, "source", err);
+        buffer_append(&walk->contents, &source.container, sizeof source.container);
+        if (walk->contents.failed)
+            return store_nomem(err);
+        several |= memcmp(walk->contents.data, source.container.bytes, HASH_SIZE) != 0;
+    }
+    const struct hash *contents = (const struct hash *)walk->contents.data;
+    for (size_t i = 0; i < count && several && !walk->stopped; i++)
+        walk->stopped = !walk->each(&contents[i], walk->ctx);
+    return !walk->stopped;
+}
+
+static bool namesake_one(const MDB_val *key, const MDB_val *value, void *ctx, struct error *err)
+{
+    struct namesake_walk *walk = ctx;
+    if (key->mv_size != HASH_SIZE || value->mv_size != HASH_SIZE)
+        return true; /* `check` names it */
+    if (memcmp(walk->stem.bytes, key->mv_data, HASH_SIZE) != 0) {
+        if (!tell_namesakes(walk, err))
+            return false;
+        walk->stem = hash_read(key->mv_data);
+        buffer_clear(&walk->paths);
+    }
+    buffer_append(&walk->paths, value->mv_data, HASH_SIZE);
+    return !walk->paths.failed || store_nomem(err);
+}
+
+bool store_each_namesake(struct store_txn *txn, bool (*each)(const struct hash *container, void *ctx),
+                         void *ctx, struct error *err)
+{
+    struct namesake_walk walk = {.txn = txn, .each = each, .ctx = ctx};
+    bool done = db_each(txn, DB_STEMS, NULL, 0, namesake_one, &walk, err);
+    if (done && !walk.stopped)
+        done = tell_namesakes(&walk, err) || err->code == ERROR_NONE;
+    buffer_free(&walk.paths);
+    buffer_free(&walk.contents);
     arena_free(&walk.arena);
     return done;
 }

@@ -57,18 +57,28 @@ bool value_verify(enum store_db db, const MDB_val *key, const MDB_val *stored, s
     return store_bad_record(db, key->mv_data, key->mv_size, err);
 }
 
+static int find_value(struct store_txn *txn, enum store_db db, MDB_val *key, MDB_val *stored)
+{
+    MDB_cursor **cursor = &txn->cursors[db];
+    if (!txn->reading)
+        return mdb_get(txn->txn, txn->store->dbi[db], key, stored);
+    int rc = *cursor ? MDB_SUCCESS : mdb_cursor_open(txn->txn, txn->store->dbi[db], cursor);
+    return rc == MDB_SUCCESS ? mdb_cursor_get(*cursor, key, stored, MDB_SET) : rc;
+}
+
 bool value_get(struct store_txn *txn, enum store_db db, const void *key, size_t key_size, struct value *value,
                bool *found, struct error *err)
 {
     MDB_val k = val(key, key_size), stored;
     guard_enter(txn->store);
-    int rc = mdb_get(txn->txn, txn->store->dbi[db], &k, &stored);
+    int rc = find_value(txn, db, &k, &stored);
     guard_leave();
     *found = rc == MDB_SUCCESS;
     if (rc == MDB_NOTFOUND)
         return true;
     if (rc != MDB_SUCCESS)
         return store_fail(txn->store, rc, store_db_name(db), err);
+    k = val(key, key_size);
     return value_verify(db, &k, &stored, value, err);
 }
 

@@ -413,6 +413,84 @@ static void the_census_counts_and_compares(void **state)
     store_close(store);
 }
 
+/* ---- models known by their files ----------------------------------------------------------------------- */
+
+/* A MESHBIN at a place; its content is `content`. */
+struct meshbin {
+    const char *path, *stem, *content;
+    uint32_t vertices;
+    bool declined;
+};
+
+static bool put_meshbin(struct store_txn *txn, void *ctx, struct error *err)
+{
+    const struct meshbin *model = ctx;
+    struct hash hash = hash_text(model->content);
+    enum resource_status status = model->declined ? RESOURCE_DECLINED : RESOURCE_DECODED;
+    struct resource_record resource = {
+        .resource = {.format = FORMAT_MESHBIN,
+                     .status = status,
+                     .reason = model->declined ? DECLINE_BAD_SKELETON : DECLINE_NONE,
+                     .vertices = model->vertices}};
+    struct container_record record = {.bytes = 10, .decoder_version = 1};
+    record.container.format = FORMAT_MESHBIN;
+    record.container.resource_count = record.by_status[status] = 1;
+    const struct source_record source = {.kind = SOURCE_CONTAINER,
+                                         .path = model->path,
+                                         .stem = model->stem,
+                                         .container = hash,
+                                         .format = FORMAT_MESHBIN,
+                                         .bytes = 10,
+                                         .run = 1};
+    return store_put_container(txn, &hash, &record, &resource, 1, err) && store_put_source(txn, &source, err);
+}
+
+static bool put_placement(struct store_txn *txn, void *ctx, struct error *err)
+{
+    struct buffer_place place = {.index_count = 3, .vertex_count = 3, .stride = 20};
+    const struct capture_record capture = {.order = 1,
+                                           .kind = CAPTURE_PLACE,
+                                           .resource = "alone",
+                                           .container = ctx,
+                                           .buffer_count = 1,
+                                           .buffers = &place};
+    return store_put_capture(txn, &capture, err);
+}
+
+/* Models without a directory are known by their files' names, and most of them concern no pass. */
+static void models_are_met_by_the_names_of_their_files(void **state)
+{
+    static const struct meshbin models[] = {
+        {"a/crate.bin", "crate", "crate of a", 8, false},  {"b/crate.bin", "crate", "crate of b", 12, false},
+        {"a/barrel.bin", "barrel", "barrel", 20, false},   {"b/barrel.bin", "barrel", "barrel", 20, false},
+        {"a/alone.bin", "alone", "alone", 16, false},      {"a/bent.bin", "bent", "bent", 0, true},
+        {"a/mast.bin", "mast", "one of two", 24, false},   {"z/yard.bin", "yard", "one of two", 24, false},
+        {"b/yard.bin", "yard", "has that name", 28, false}};
+    struct arena arena = {0};
+    struct finding_record finding;
+    struct error err = {0};
+    bool compared;
+    (void)state;
+    struct store *store = fixture_open(STORE_CREATE);
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++)
+        assert_true(store_update(store, put_meshbin, (void *)(uintptr_t)&models[i], &err));
+    struct resolve_result result = build_resolve(store, 2);
+    assert_int_equal(result.findings[FINDING_VARIANT], 1);
+    assert_int_equal(result.findings[FINDING_SAME], 0);
+    assert_true(build_finding(store, FINDING_VARIANT, "crate (meshbin)", &finding, &arena));
+    assert_int_equal(finding.side_count, 2);
+    struct rows rows = rows_of(store, &compared);
+    assert_int_equal(row_of(&rows, CENSUS_PREFIX, "bent")->count, 1);
+    /* A placement in a model that nothing else concerns is told of that model. */
+    assert_true(store_update(store, put_placement, (void *)(uintptr_t) "a/alone.bin", &err));
+    result = build_resolve(store, 1);
+    assert_int_equal(result.findings[FINDING_CONTRADICTED], 1);
+    assert_int_equal(result.findings[FINDING_UNUSED_CAPTURE], 0);
+    assert_int_equal(fixture_problems(store, true), 0);
+    arena_free(&arena);
+    store_close(store);
+}
+
 /* ---- priors -------------------------------------------------------------------------------------------- */
 
 struct seen {
@@ -565,6 +643,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         FINDINGS_TEST(names_are_classed),
         FINDINGS_TEST(twins_are_compared_as_drawn),
+        FINDINGS_TEST(models_are_met_by_the_names_of_their_files),
         FINDINGS_TEST(textures_are_looked_for),
         FINDINGS_TEST(libraries_are_looked_for),
         FINDINGS_TEST(images_are_looked_for_by_stem),

@@ -231,13 +231,17 @@ static void container_fields(void **state)
     struct arena arena = {0};
     struct error err = {0};
     struct container_record got;
-    uint32_t version = 0;
-    enum container_reason reason;
+    struct container_head head;
     (void)state;
-    assert_true(container_peek(bytes.data, bytes.size, &version, &reason));
-    assert_int_equal(version, 3);
-    assert_int_equal(reason, container.container.reason);
-    assert_false(container_peek(bytes.data, 7, &version, &reason));
+    assert_true(container_read_head(bytes.data, bytes.size, &head, &err));
+    assert_int_equal(head.decoder_version, 3);
+    assert_int_equal(head.reason, container.container.reason);
+    assert_int_equal(head.resource_count, 5);
+    assert_memory_equal(head.by_status, container.by_status, sizeof head.by_status);
+    /* It ends inside the counts by status, which are behind 49 bytes. */
+    assert_false(container_read_head(bytes.data, 60, &head, &err));
+    assert_int_equal(err.code, ERROR_TRUNCATED);
+    error_clear(&err);
     assert_true(container_read(bytes.data, bytes.size, &arena, &got, &err));
     assert_int_equal(got.bytes, 99);
     assert_int_equal(got.container.format, FORMAT_XPR2);

@@ -16,13 +16,12 @@ struct decoder_walk {
     uint32_t version;
 };
 
-static bool decoder_one(const struct hash *container, uint32_t version, enum container_reason reason,
-                        void *ctx)
+static bool decoder_one(const struct hash *container, const struct container_head *head, void *ctx)
 {
     struct decoder_walk *walk = ctx;
-    assert_int_equal(reason, CONTAINER_REASON_NONE);
+    assert_int_equal(head->reason, CONTAINER_REASON_NONE);
     if (hash_equal(container, walk->wanted))
-        walk->version = version;
+        walk->version = head->decoder_version;
     return true;
 }
 

@@ -29,20 +29,25 @@ static bool source_again(const uint8_t *bytes, size_t size, struct arena *arena,
                          struct error *err)
 {
     struct source_record record;
-    return source_read(bytes, size, arena, &record, err) && source_write(out, &record);
+    struct source_head head;
+    if (!source_read(bytes, size, arena, &record, err))
+        return false;
+    MUST(source_read_head(bytes, size, &head, err) && head.kind == record.kind && head.run == record.run &&
+             head.version == record.version,
+         "version %u, %u in its head", record.version, head.version);
+    return source_write(out, &record);
 }
 
 static bool container_again(const uint8_t *bytes, size_t size, struct arena *arena, struct buffer *out,
                             struct error *err)
 {
     struct container_record record;
-    uint32_t version;
-    enum container_reason reason;
+    struct container_head head;
     if (!container_read(bytes, size, arena, &record, err))
         return false;
-    MUST(container_peek(bytes, size, &version, &reason) && version == record.decoder_version &&
-             reason == record.container.reason,
-         "version %u, peeked %u", record.decoder_version, version);
+    MUST(container_read_head(bytes, size, &head, err) && head.decoder_version == record.decoder_version &&
+             head.reason == record.container.reason,
+         "version %u, %u in its head", record.decoder_version, head.decoder_version);
     return container_write(out, &record);
 }
 
