@@ -494,26 +494,37 @@ static enum unpack_result describe(struct archive_unpacker *u, struct member *me
     return UNPACK_FAILED;
 }
 
-/* libarchive passes over directory entries of a zip that lead to one place. How many there ought to be is in
- * the record at its end (APPNOTE.TXT 4.3.16, at 10): 16 bits, of which all set means that it is elsewhere. */
-static void check_count(struct archive_unpacker *u)
+bool zip_end(struct feed *feed, uint8_t record[static ZIP_END_SIZE], uint64_t *at)
 {
-    enum { RECORD = 22, COUNT = 10 };
-    struct feed *feed = u->u.feed;
     size_t size = feed_size(feed) < ZIP_END_MOST ? (size_t)feed_size(feed) : ZIP_END_MOST;
+    uint64_t start = feed_size(feed) - size;
     uint8_t *tail = malloc(size + 1);
-    ssize_t n = tail ? feed_peek(feed, feed_size(feed) - size, tail, size) : -1;
-    for (size_t i = (size_t)(n < RECORD ? 0 : n - RECORD + 1); i-- > 0;) {
-        if (memcmp(tail + i, "PK\5\6", 4) != 0)
-            continue;
-        uint16_t count = load_u16le(tail + i + COUNT);
-        if (count != UINT16_MAX && count != (uint16_t)u->headers)
-            failure_set(&u->u.failure, CONTAINER_BAD_DIRECTORY,
-                        "a directory of %u entries, of which %llu are there", count,
-                        (unsigned long long)u->headers);
-        break;
+    ssize_t n = tail ? feed_peek(feed, start, tail, size) : -1;
+    bool found = false;
+    for (size_t i = (size_t)(n < ZIP_END_SIZE ? 0 : n - ZIP_END_SIZE + 1); !found && i-- > 0;) {
+        found = memcmp(tail + i, "PK\5\6", 4) == 0;
+        if (found) {
+            memcpy(record, tail + i, ZIP_END_SIZE);
+            *at = start + i;
+        }
     }
     free(tail);
+    return found;
+}
+
+/* libarchive passes over directory entries of a zip that lead to one place. How many there ought to be is in
+ * the record at its end, at 10: 16 bits, of which all set means that it is elsewhere. */
+static void check_count(struct archive_unpacker *u)
+{
+    uint8_t record[ZIP_END_SIZE];
+    uint64_t at;
+    if (!zip_end(u->u.feed, record, &at))
+        return;
+    uint16_t count = load_u16le(record + 10);
+    if (count != UINT16_MAX && count != (uint16_t)u->headers)
+        failure_set(&u->u.failure, CONTAINER_BAD_DIRECTORY,
+                    "a directory of %u entries, of which %llu are there", count,
+                    (unsigned long long)u->headers);
 }
 
 /* The archive's last header has been read. Its compression is read on to the checksums at its end. */

@@ -12,4 +12,9 @@
 struct unpacker *unpack_archive(struct feed *feed, struct signature signature, const char *base,
                                 const struct unpack_limits *limits, bool *nomem);
 
+/* The record at the end of a zip's directory (APPNOTE.TXT 4.3.16), the last one there is, at most a comment's
+ * length from the end. False when there is none. */
+#define ZIP_END_SIZE 22
+bool zip_end(struct feed *feed, uint8_t record[static ZIP_END_SIZE], uint64_t *at);
+
 #endif
