@@ -68,7 +68,7 @@ static uint64_t read_portable(const uint8_t *data, size_t size)
 {
     uint64_t sums[8] = {0}, word;
     for (size_t at = 0; at + 64 <= size; at += 64) {
-        __builtin_prefetch(data + at + ANCHOR_PREFETCH);
+        anchor_ask_ahead(data + at);
         for (int i = 0; i < 8; i++) {
             memcpy(&word, data + at + 8 * i, 8);
             sums[i] += word;
@@ -83,7 +83,7 @@ __attribute__((target("avx2"))) static uint64_t read_avx2(const uint8_t *data, s
 {
     __m256i low = _mm256_setzero_si256(), high = low;
     for (size_t at = 0; at + 64 <= size; at += 64) {
-        _mm_prefetch((const char *)data + at + ANCHOR_PREFETCH, _MM_HINT_T0);
+        anchor_ask_ahead(data + at);
         low = _mm256_add_epi64(low, _mm256_loadu_si256((const __m256i *)(data + at)));
         high = _mm256_add_epi64(high, _mm256_loadu_si256((const __m256i *)(data + at + 32)));
     }
@@ -96,7 +96,7 @@ __attribute__((target("avx512f"))) static uint64_t read_avx512(const uint8_t *da
 {
     __m512i sum = _mm512_setzero_si512();
     for (size_t at = 0; at + 64 <= size; at += 64) {
-        _mm_prefetch((const char *)data + at + ANCHOR_PREFETCH, _MM_HINT_T0);
+        anchor_ask_ahead(data + at);
         sum = _mm512_add_epi64(sum, _mm512_loadu_si512(data + at));
     }
     uint64_t sums[8];

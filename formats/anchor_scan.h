@@ -19,9 +19,10 @@
 
 #define ANCHOR_BLOCK 64u /* bytes one entry of the map describes */
 #define ANCHOR_SMALL 256u
-/* So many bytes ahead the pass asks for memory. With half of it the pass is a tenth slower, with twice as
- * much no faster (`anchorage bench scan`). */
-#define ANCHOR_PREFETCH 2048
+/* So many bytes ahead the pass asks for memory: far ahead into a cache of any level, near into the first one.
+ * With the near one alone the pass is a sixth slower (bench/README.md). */
+#define ANCHOR_NEAR 1024
+#define ANCHOR_FAR  4096
 
 /* A half-open range of bytes, counted from the start of the data section. */
 struct anchor_range {
@@ -49,6 +50,13 @@ const char *anchor_path_word(enum anchor_path path);
  * thread. */
 bool anchor_scan(const uint8_t *data, size_t size, const struct anchor_range *walls, size_t wall_count,
                  enum anchor_path path, struct arena *arena, struct anchor_map *out);
+
+/* Asks for the memory that a pass which is at `at` will need. Any address will do. */
+static inline void anchor_ask_ahead(const uint8_t *at)
+{
+    __builtin_prefetch((const void *)((uintptr_t)at + ANCHOR_FAR), 0, 2);
+    __builtin_prefetch((const void *)((uintptr_t)at + ANCHOR_NEAR), 0, 3);
+}
 
 /* Whether the f16 triple at that offset, a multiple of 4, is of unit length; false outside the section. */
 static inline bool anchor_is_unit(const struct anchor_map *map, uint64_t offset)
