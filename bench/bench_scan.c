@@ -273,16 +273,17 @@ struct figures {
 
 /* ---- the pass ------------------------------------------------------------------------------------------ */
 
-/* Seconds for so many passes over one section; below 0 when memory runs out. */
-static double time_pass(const uint8_t *data, size_t size, unsigned times, enum anchor_path path)
+/* Seconds for so many passes over one section; below 0 when memory runs out. As a worker does, all use one
+ * arena, which keeps the map's memory. */
+static double time_pass(const uint8_t *data, size_t size, unsigned times, enum anchor_path path,
+                        struct arena *arena)
 {
     bool ok = true;
     double start = thread_now();
     for (unsigned i = 0; ok && i < times; i++) {
-        struct arena arena = {0};
         struct anchor_map map;
-        ok = anchor_scan(data, size, NULL, 0, path, &arena, &map);
-        arena_free(&arena);
+        arena_reset(arena);
+        ok = anchor_scan(data, size, NULL, 0, path, arena, &map);
     }
     return ok ? thread_now() - start : -1;
 }
@@ -315,7 +316,7 @@ struct sections {
 
 /* One turn of the fast sides: each goes over all sections, at each step on another one than the others, so
  * that the sides share good and bad moments and no section's bytes. */
-static bool turn_of_sides(const struct sections *in, struct pass_figures *out)
+static bool turn_of_sides(const struct sections *in, struct arena *arena, struct pass_figures *out)
 {
     enum { READ = ANCHOR_PATH_COUNT, SIDES };
     double sum[SIDES] = {0};
@@ -327,7 +328,7 @@ static bool turn_of_sides(const struct sections *in, struct pass_figures *out)
             if (side == READ)
                 seconds = time_reading(data, in->bytes, in->times);
             else if (side <= best)
-                seconds = time_pass(data, in->bytes, in->times, (enum anchor_path)side);
+                seconds = time_pass(data, in->bytes, in->times, (enum anchor_path)side, arena);
             if (seconds < 0)
                 return false;
             sum[side] += seconds;
@@ -342,12 +343,14 @@ static bool turn_of_sides(const struct sections *in, struct pass_figures *out)
 static bool measure_pass(const struct sections *in, unsigned runs, struct pass_figures *out)
 {
     const uint8_t *last = in->data + (in->count - 1) * in->bytes;
-    bool ok = time_pass(in->data, in->bytes, in->times, anchor_best_path()) >= 0;
+    struct arena arena = {0};
+    bool ok = time_pass(in->data, in->bytes, in->times, anchor_best_path(), &arena) >= 0;
     for (unsigned run = 0; ok && run < runs; run++)
-        ok = turn_of_sides(in, out) &&
+        ok = turn_of_sides(in, &arena, out) &&
              take_side(&out->path[ANCHOR_PORTABLE], in->bytes,
-                       time_pass(in->data, in->bytes, 1, ANCHOR_PORTABLE)) &&
+                       time_pass(in->data, in->bytes, 1, ANCHOR_PORTABLE, &arena)) &&
              take_side(&out->reference, in->bytes, time_reference_scan(last, in->bytes));
+    arena_free(&arena);
     return ok;
 }
 
@@ -390,15 +393,16 @@ static uint64_t walled_bytes(const struct container *container)
     return sum;
 }
 
-/* Reads one copy of the stage, decodes the next one, and so on through the big buffer. */
+/* Reads one copy of the stage, decodes the next one, and so on through the big buffer, all in one arena, as a
+ * worker does. */
 static bool measure_location(const struct sections *copies, size_t size, unsigned runs,
                              struct location_figures *out)
 {
+    struct arena arena = {0};
     size_t copy = 0;
     bool ok = true;
     out->bytes = size;
     for (unsigned run = 0; ok && run < runs; run++) {
-        struct arena arena = {0};
         struct container container;
         take_turn(&out->read, time_reading(copies->data + copy * copies->bytes, size, 1));
         copy = (copy + 1) % copies->count;
@@ -413,8 +417,9 @@ static bool measure_location(const struct sections *copies, size_t size, unsigne
             take_turn(&out->all, all);
             take_turn(&out->meshes, meshes);
         }
-        arena_free(&arena);
+        arena_reset(&arena);
     }
+    arena_free(&arena);
     return ok;
 }
 

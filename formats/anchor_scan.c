@@ -376,11 +376,12 @@ bool anchor_scan(const uint8_t *data, size_t size, const struct anchor_range *wa
 {
     size_t blocks = (size + ANCHOR_BLOCK - 1) / ANCHOR_BLOCK;
     *out = (struct anchor_map){.data = data, .size = size, .blocks = blocks, .path = path};
-    out->unit = arena_array_raw(arena, blocks, sizeof *out->unit);
-    out->small = arena_array_raw(arena, blocks, sizeof *out->small);
-    out->top = arena_array_raw(arena, blocks, sizeof *out->top);
-    if (!out->unit || !out->small || !out->top)
+    /* One piece of memory: three would each begin a huge page of their own. */
+    out->unit = arena_array_raw(arena, blocks, 3 * sizeof *out->unit);
+    if (!out->unit)
         return false;
+    out->small = out->unit + blocks;
+    out->top = out->small + blocks;
     struct scan scan = {.map = out, .run = kernel_of(path)};
     /* Whole blocks whose kernel may look ahead without leaving the section. */
     size_t whole = size >= ANCHOR_BLOCK + AHEAD ? (size - AHEAD) / ANCHOR_BLOCK : 0;

@@ -13,7 +13,8 @@ struct arena_block;
 /* All zero is a valid, empty arena. */
 struct arena {
     struct arena_block *block; /* the newest; older ones hang behind it */
-    size_t bytes;              /* taken from malloc so far */
+    struct arena_block *spare; /* large ones that a reset kept */
+    size_t bytes;              /* of the blocks in use */
 };
 
 /* `size` zeroed bytes that live until arena_free or arena_reset; NULL when memory runs out. A size of 0 gives
@@ -30,7 +31,7 @@ void *arena_array_raw(struct arena *arena, size_t count, size_t size);
 char *arena_copy(struct arena *arena, const void *bytes, size_t size);
 
 /* Forgets every object; keeps the newest block for reuse, so that a loop over many small inputs costs no
- * malloc. */
+ * malloc, and up to 16 MiB of large blocks, so that one over large inputs costs few page faults. */
 void arena_reset(struct arena *arena);
 
 /* Gives everything back. The arena is then empty and usable. NULL is legal. */

@@ -68,6 +68,48 @@ static void large_objects_are_zeroed(void **state)
     assert_int_equal(arena.bytes, 0);
 }
 
+/* A reset keeps large blocks, up to a bound, and what is in them does not show. */
+static void large_blocks_are_used_again(void **state)
+{
+    (void)state;
+    struct arena arena = {0};
+    const size_t size = (size_t)3 << 20;
+    void *first = arena_array_raw(&arena, size, 1);
+    assert_non_null(first);
+    memset(first, 0xBB, size);
+    arena_reset(&arena);
+    assert_int_equal(arena.bytes, 0);
+    assert_non_null(arena.spare);
+    assert_ptr_equal(arena_array_raw(&arena, size, 1), first);
+    assert_null(arena.spare);
+    arena_reset(&arena);
+    check_zeroed(&arena, size);
+    for (int i = 0; i < 9; i++) /* 4 MiB each */
+        assert_non_null(arena_array_raw(&arena, size, 1));
+    arena_reset(&arena);
+    for (int kept = 0; kept < 4; kept++) {
+        assert_non_null(arena.spare);
+        assert_non_null(arena_array_raw(&arena, size, 1));
+    }
+    assert_null(arena.spare);
+    arena_free(&arena);
+    assert_int_equal(arena.bytes, 0);
+}
+
+/* Of several spare blocks the smallest that is large enough is taken. */
+static void small_spare_blocks_go_first(void **state)
+{
+    (void)state;
+    struct arena arena = {0};
+    void *small = arena_array_raw(&arena, (size_t)3 << 20, 1);
+    void *large = arena_array_raw(&arena, (size_t)7 << 20, 1);
+    assert_true(small && large);
+    arena_reset(&arena);
+    assert_ptr_equal(arena_array_raw(&arena, (size_t)3 << 20, 1), small);
+    assert_ptr_equal(arena_array_raw(&arena, (size_t)5 << 20, 1), large);
+    arena_free(&arena);
+}
+
 static void sizes_that_overflow_are_refused(void **state)
 {
     (void)state;
@@ -81,10 +123,9 @@ static void sizes_that_overflow_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(objects_are_zeroed),
-        cmocka_unit_test(objects_behind_raw_arrays_are_zeroed),
-        cmocka_unit_test(large_objects_are_zeroed),
-        cmocka_unit_test(sizes_that_overflow_are_refused),
+        cmocka_unit_test(objects_are_zeroed),          cmocka_unit_test(objects_behind_raw_arrays_are_zeroed),
+        cmocka_unit_test(large_objects_are_zeroed),    cmocka_unit_test(large_blocks_are_used_again),
+        cmocka_unit_test(small_spare_blocks_go_first), cmocka_unit_test(sizes_that_overflow_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
