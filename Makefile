@@ -249,6 +249,12 @@ bench: $(PROGRAM)
 	bench/cluster.sh $(PROGRAM)
 	$(PROGRAM) bench report
 
+# Of a program that can crash on request, which no release can.
+.PHONY: bench-crash
+bench-crash:
+	@$(MAKE) --no-print-directory BUILD=build/hooked CFLAGS=-DANCHORAGE_TEST_HOOKS program
+	build/hooked/anchorage bench crash
+
 # ---- housekeeping ------------------------------------------------------------------------------------------
 
 .PHONY: install uninstall lint format headers clean help
@@ -288,6 +294,7 @@ help:
 	@echo "make             build $(PROGRAM)"
 	@echo "make dashboard   bundle the report's page again"
 	@echo "make bench       measure, beside the machine's limit"
+	@echo "make bench-crash  measure what crashes of decoders cost"
 	@echo "make install     into PREFIX=$(PREFIX)"
 	@echo "make lint        headers, layering, formatting, static analysis"
 	@echo "make fuzz-afl    the locator with a second engine"

@@ -15,7 +15,7 @@ struct bench_options {
     bool json;
     unsigned runs;  /* timed runs of each side, interleaved; the median counts */
     uint64_t bytes; /* of the corpus of `bench decode` */
-    uint64_t files; /* of the tar of small files */
+    uint64_t files; /* small files; 0: the bench's own number */
     int threads;
     const char *directory; /* for corpora and stores; made and emptied by the bench */
 };
@@ -23,6 +23,10 @@ struct bench_options {
 /* The whole run against reading and hashing the same bytes and writing the distinct geometry to a flat file.
  */
 int bench_decode(const struct bench_options *options);
+/* A run over small files in which every hundredth and every tenth crashes its decoder, against the same run
+ * without crashes. Only a program with ANCHORAGE_TEST_HOOKS can do that (`make bench-crash`). Of the options
+ * all but `bytes` count. */
+int bench_crash(const struct bench_options *options);
 /* The codecs: bytes per vertex, encode and decode GB/s. */
 int bench_store(const struct bench_options *options);
 /* The pass over data sections and all of location, against reading memory and the earlier decoders' method,
@@ -36,14 +40,18 @@ int bench_serve(const struct bench_options *options);
  * size of the studied disc. Of the options `json`, `runs`, `threads` and `directory` count. */
 int bench_report(const struct bench_options *options);
 
-/* What a process of the program took. */
+/* What a run took: the program and all processes it started. */
 struct bench_usage {
     double seconds;
-    uint64_t anonymous; /* peak of RssAnon as sampled every 5 ms, bytes */
+    double processor;   /* seconds, user and system */
+    uint64_t anonymous; /* peak of anonymous and shared memory as sampled every 5 ms, bytes; 0: not sampled */
 };
-/* `run` over an input, in a process of its own. False with *err set when it fails. */
-bool bench_run_program(const char *store, const char *input, int threads, struct bench_usage *usage,
-                       struct error *err);
+/* `run` over an input, in a process of its own. Sampling memory slows it. False with *err set when it fails.
+ */
+bool bench_run_program(const char *store, const char *input, int threads, bool sample,
+                       struct bench_usage *usage, struct error *err);
+/* Removes a store and whatever a run left of one. */
+void bench_remove_store(const char *store);
 
 /* Seconds of the monotonic clock. */
 double bench_now(void);

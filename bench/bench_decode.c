@@ -30,6 +30,7 @@
 
 #define RUNS_MOST  32
 #define PATH_BYTES 4096
+#define FILES      100000
 
 double bench_now(void)
 {
@@ -109,8 +110,8 @@ static bool write_flat(const char *path, const struct buffer *bytes, struct erro
 
 extern char **environ;
 
-bool bench_run_program(const char *store, const char *input, int threads, struct bench_usage *usage,
-                       struct error *err)
+bool bench_run_program(const char *store, const char *input, int threads, bool sample,
+                       struct bench_usage *usage, struct error *err)
 {
     char self[PATH_BYTES], count[16];
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -131,19 +132,22 @@ bool bench_run_program(const char *store, const char *input, int threads, struct
     if (failed)
         return error_set(err, ERROR_IO, ERROR_NO_OFFSET, "cannot start %s: %s", self, strerror(failed));
     memset(usage, 0, sizeof *usage);
+    struct rusage rusage = {0};
     pid_t ended;
-    while ((ended = waitpid(pid, &status, WNOHANG)) == 0) {
+    while ((ended = wait4(pid, &status, sample ? WNOHANG : 0, &rusage)) == 0) {
         uint64_t now = memory_of_processes(pid);
         usage->anonymous = now > usage->anonymous ? now : usage->anonymous;
         nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
     }
     usage->seconds = bench_now() - start;
+    usage->processor = (double)(rusage.ru_utime.tv_sec + rusage.ru_stime.tv_sec) +
+                       (double)(rusage.ru_utime.tv_usec + rusage.ru_stime.tv_usec) * 1e-6;
     if (ended < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
         return error_set(err, ERROR_IO, ERROR_NO_OFFSET, "the run over %s failed", input);
     return true;
 }
 
-static void remove_store(const char *store)
+void bench_remove_store(const char *store)
 {
     static const char *const files[] = {"data.mdb", "lock.mdb", "writer.lock"};
     char path[PATH_BYTES];
@@ -239,9 +243,9 @@ static bool measure(const struct bench_options *options, const char *tar, bool w
     memset(out, 0, sizeof *out);
     snprintf(store, sizeof store, "%s/store", options->directory);
     snprintf(flat, sizeof flat, "%s/flat", options->directory);
-    remove_store(store);
+    bench_remove_store(store);
     /* One round that does not count warms the cache and yields the geometry. */
-    bool ok = bench_run_program(store, tar, options->threads, &usage, err) &&
+    bool ok = bench_run_program(store, tar, options->threads, true, &usage, err) &&
               (!with_geometry || load_geometry(store, &geometry, err));
     out->stored = file_bytes(store, "data.mdb");
     out->geometry = geometry.size;
@@ -251,14 +255,14 @@ static bool measure(const struct bench_options *options, const char *tar, bool w
         double t1 = bench_now();
         ok = ok && (!with_geometry || write_flat(flat, &geometry, err));
         double t2 = bench_now();
-        remove_store(store);
-        ok = ok && bench_run_program(store, tar, options->threads, &usage, err);
+        bench_remove_store(store);
+        ok = ok && bench_run_program(store, tar, options->threads, true, &usage, err);
         read[i] = t1 - t0;
         write[i] = t2 - t1;
         run[i] = usage.seconds;
         out->anonymous = usage.anonymous > out->anonymous ? usage.anonymous : out->anonymous;
     }
-    remove_store(store);
+    bench_remove_store(store);
     buffer_free(&geometry);
     if (!ok)
         return false;
@@ -306,7 +310,7 @@ int bench_decode(const struct bench_options *options)
                error_set(&err, ERROR_IO, ERROR_NO_OFFSET, "cannot make %s: %s", options->directory,
                          strerror(errno)));
     ok = ok && corpus_uncompressed(tar, options->bytes, 1, &err) && measure(options, tar, true, &large, &err);
-    ok = ok && corpus_small_meshbins(tar_small, (unsigned)options->files, 1, &err) &&
+    ok = ok && corpus_small_meshbins(tar_small, options->files ? (unsigned)options->files : FILES, 1, &err) &&
          measure(options, tar_small, false, &small, &err);
     unlink(tar);
     unlink(tar_small);

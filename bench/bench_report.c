@@ -112,7 +112,8 @@ static bool measure(const struct bench_options *options, const char *directory, 
     snprintf(corpus, sizeof corpus, "%s/corpus", directory);
     snprintf(path, sizeof path, "%s/store", directory);
     const struct corpus_options wanted = {.directory = corpus, .seed = 1, .scale = 1};
-    bool ok = corpus_write(&wanted, err) && bench_run_program(path, corpus, options->threads, &usage, err);
+    bool ok =
+        corpus_write(&wanted, err) && bench_run_program(path, corpus, options->threads, true, &usage, err);
     remove_folder(corpus); /* 2 GB that nothing needs any more */
     struct store *store = ok ? store_open(path, STORE_READ, false, err) : NULL;
     ok = store != NULL;

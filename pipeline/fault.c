@@ -5,12 +5,15 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "pipeline/worker.h"
@@ -42,6 +45,15 @@ static bool can_exec(void)
     return posix_spawn(&pid, "/bin/true", NULL, NULL, argv, NULL) == 0;
 }
 
+/* As the template does it, too. */
+static bool can_fork(void)
+{
+    pid_t child = fork(), sibling = (pid_t)syscall(SYS_clone, CLONE_PARENT | SIGCHLD, NULL, NULL, NULL, NULL);
+    if (child == 0 || sibling == 0)
+        _exit(0);
+    return child > 0 || sibling > 0;
+}
+
 __attribute__((no_sanitize("undefined", "address"))) static void happen(const char *kind)
 {
     if (strcmp(kind, "segv") == 0 || strcmp(kind, "once") == 0)
@@ -69,6 +81,12 @@ __attribute__((no_sanitize("undefined", "address"))) static void happen(const ch
         escape_if(socket(AF_INET, SOCK_STREAM, 0) >= 0 || socket(AF_UNIX, SOCK_STREAM, 0) >= 0);
     else if (strcmp(kind, "exec") == 0)
         escape_if(can_exec());
+    else if (strcmp(kind, "fork") == 0)
+        escape_if(can_fork());
+    else if (strcmp(kind, "signal") == 0)
+        escape_if(kill(getppid(), 0) == 0 || syscall(SYS_tgkill, getppid(), getppid(), 0) == 0);
+    else if (strcmp(kind, "outlive") == 0)
+        escape_if(prctl(PR_SET_PDEATHSIG, 0) == 0);
 }
 
 void fault_note_alone(bool is_alone)

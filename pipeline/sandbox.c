@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <linux/landlock.h>
+#include <linux/seccomp.h>
 #include <seccomp.h>
-#include <signal.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -74,13 +76,8 @@ int sandbox_rules(const char *const *inputs, size_t count)
     return rules;
 }
 
-bool sandbox_files(enum sandbox_job job, bool wanted, _Atomic uint32_t *force)
+static bool restrict_files(_Atomic uint32_t *force)
 {
-    (void)job;
-    if (!wanted)
-        return true;
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
-        return false;
     if (fcntl(WORKER_RULES, F_GETFD) < 0) /* the kernel has none */
         return true;
     if (syscall(SYS_landlock_restrict_self, WORKER_RULES, 0) != 0)
@@ -139,8 +136,12 @@ static int allow_all(scmp_filter_ctx filter, const int *calls, size_t count)
     return result;
 }
 
+/* What a template does beside that, and no worker. */
+static const int templates[] = {SCMP_SYS(recvmsg), SCMP_SYS(sendmsg), SCMP_SYS(clone),  SCMP_SYS(dup3),
+                                SCMP_SYS(prctl),   SCMP_SYS(getppid), SCMP_SYS(seccomp)};
+
 /* Calls of which only some arguments are harmless. */
-static int allow_some(scmp_filter_ctx filter, enum sandbox_job job, pid_t self)
+static int allow_some(scmp_filter_ctx filter, enum sandbox_job job)
 {
     int result = 0;
     /* No memory becomes code. */
@@ -148,9 +149,6 @@ static int allow_some(scmp_filter_ctx filter, enum sandbox_job job, pid_t self)
                                SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
     result |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1,
                                SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
-    /* abort() signals its own thread. */
-    result |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1,
-                               SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)self));
     /* Last words. */
     result |=
         seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(write), 1, SCMP_A0(SCMP_CMP_EQ, STDERR_FILENO));
@@ -166,28 +164,111 @@ static int allow_some(scmp_filter_ctx filter, enum sandbox_job job, pid_t self)
     return result | allow_all(filter, extraction, COUNT(extraction));
 }
 
-bool sandbox_calls(enum sandbox_job job, bool wanted, _Atomic uint32_t *force)
+/* A filter that does `action` where no rule says otherwise. */
+static scmp_filter_ctx begin_filter(uint32_t action)
 {
-    if (!wanted || prctl(PR_GET_SECCOMP, 0, 0, 0, 0) < 0) /* a kernel without it */
-        return true;
-    scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
+    scmp_filter_ctx filter = seccomp_init(action);
+    if (filter && seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS) == 0)
+        return filter;
+    seccomp_release(filter);
+    return NULL;
+}
+
+/* What a worker may do, and its template. */
+static bool restrict_calls(enum sandbox_job job)
+{
+    scmp_filter_ctx filter = begin_filter(SCMP_ACT_ERRNO(EPERM));
     if (!filter)
         return false;
-    int result = seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1);
-    /* A thread that is gone alone would leave the others waiting for it. */
-    result |= seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
     /* The switch of store-bypass speculation that older kernels couple to seccomp slows decoding and guards
-     * nothing here: there is no secret of another owner in this process. */
+     * nothing here: there is no secret of another owner in these processes. */
     seccomp_attr_set(filter, SCMP_FLTATR_CTL_SSB, 1);
     seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);
-    result |= allow_all(filter, common, COUNT(common));
-    result |= allow_some(filter, job, getpid());
+    int result = allow_all(filter, common, COUNT(common)) | allow_some(filter, job) |
+                 allow_all(filter, templates, COUNT(templates)) |
+                 seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 0);
     if (result == 0)
         result = seccomp_load(filter);
     seccomp_release(filter);
-    if (result == 0)
-        atomic_fetch_or(force, SANDBOX_SECCOMP);
     return result == 0;
+}
+
+/* Stands in a filter for the number of the process that it will be for. No process has it: they end at 2^22.
+ */
+#define SELF UINT32_C(0x53454c46)
+
+static int forbid_templates(scmp_filter_ctx filter, enum sandbox_job job)
+{
+    int result = 0;
+    for (size_t i = 0; i < COUNT(templates) && result == 0; i++)
+        if (templates[i] != SCMP_SYS(recvmsg) || job != SANDBOX_EXTRACT) /* its inputs arrive by that */
+            result = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), templates[i], 0);
+    /* abort() signals its own thread. */
+    return result |
+           seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(tgkill), 1, SCMP_A0(SCMP_CMP_NE, SELF));
+}
+
+/* The filter as instructions. They leave libseccomp by way of a file. */
+static bool export(scmp_filter_ctx filter, struct sandbox_filter *out)
+{
+    struct stat status;
+    int fd = memfd_create("anchorage-filter", MFD_CLOEXEC);
+    bool ok = fd >= 0 && seccomp_export_bpf(filter, fd) == 0 && fstat(fd, &status) == 0 &&
+              (size_t)status.st_size <= BPF_MAXINSNS * sizeof(struct sock_filter);
+    size_t size = ok ? (size_t)status.st_size : 0;
+    out->code = ok ? malloc(size) : NULL;
+    ok = out->code && pread(fd, out->code, size, 0) == (ssize_t)size;
+    out->count = (uint16_t)(size / sizeof(struct sock_filter));
+    if (fd >= 0)
+        close(fd);
+    return ok;
+}
+
+/* Finds the one instruction that compares with SELF. */
+static bool find_self(struct sandbox_filter *filter)
+{
+    const struct sock_filter *code = filter->code;
+    unsigned found = 0;
+    for (uint16_t i = 0; i < filter->count; i++)
+        if (code[i].k == SELF) {
+            filter->self = i;
+            found += code[i].code == (BPF_JMP | BPF_JEQ | BPF_K) ? 1 : 2;
+        }
+    return found == 1;
+}
+
+static bool prepare_filter(enum sandbox_job job, struct sandbox_filter *out)
+{
+    scmp_filter_ctx filter = begin_filter(SCMP_ACT_ALLOW);
+    bool ok = filter && forbid_templates(filter, job) == 0 && export(filter, out) && find_self(out);
+    seccomp_release(filter);
+    return ok;
+}
+
+/* ---- both ---------------------------------------------------------------------------------------------- */
+
+bool sandbox_template(enum sandbox_job job, bool wanted, struct sandbox_filter *filter,
+                      _Atomic uint32_t *force)
+{
+    *filter = (struct sandbox_filter){0};
+    if (!wanted)
+        return true;
+    bool has_seccomp = prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0;
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && (!has_seccomp || prepare_filter(job, filter)) &&
+           restrict_files(force) && (!has_seccomp || restrict_calls(job));
+}
+
+bool sandbox_worker(const struct sandbox_filter *filter, _Atomic uint32_t *force)
+{
+    struct sock_filter *code = filter->code;
+    const struct sock_fprog program = {.len = filter->count, .filter = code};
+    if (!code)
+        return true;
+    code[filter->self].k = (uint32_t)getpid();
+    if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW, &program) != 0)
+        return false;
+    atomic_fetch_or(force, SANDBOX_SECCOMP);
+    return true;
 }
 
 const char *sandbox_words(uint32_t force)

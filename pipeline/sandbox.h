@@ -22,12 +22,22 @@ enum { SANDBOX_SECCOMP = 1, SANDBOX_LANDLOCK = 2 };
  * and one under which nothing may, when there are none. -1 where the kernel has no Landlock. */
 int sandbox_rules(const char *const *inputs, size_t count);
 
-/* By a child: takes the ruleset at WORKER_RULES, if it is there, for this thread and those it makes later.
- * Then, when all threads are there, restricts the calls of all of them. `wanted` false: neither does
- * anything. Bits of what is in force are added to *force. False when a part that the kernel has could not be
- * put in force. */
-bool sandbox_files(enum sandbox_job job, bool wanted, _Atomic uint32_t *force);
-bool sandbox_calls(enum sandbox_job job, bool wanted, _Atomic uint32_t *force);
+/* What a worker has to take upon itself beside what it has from its template: made ready by that. */
+struct sandbox_filter {
+    void *code; /* NULL: nothing is wanted, or had. As long there as the process */
+    uint16_t count;
+    uint16_t self; /* which of its instructions has the number of the process */
+};
+
+/* By a template (worker.h), before it forks: takes the ruleset at WORKER_RULES, if it is there, and the
+ * filter of system calls, which has the template's own as well. Both hold for every process forked from it.
+ * `wanted` false: it does nothing. Bits of what is in force are added to *force. False when a part that the
+ * kernel has could not be put in force. */
+bool sandbox_template(enum sandbox_job job, bool wanted, struct sandbox_filter *filter,
+                      _Atomic uint32_t *force);
+
+/* By a worker: gives up the calls that were the template's, and signals to others. False as above. */
+bool sandbox_worker(const struct sandbox_filter *filter, _Atomic uint32_t *force);
 
 /* "seccomp and landlock", "seccomp", ..., "off". */
 const char *sandbox_words(uint32_t force);

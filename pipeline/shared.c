@@ -70,7 +70,6 @@ static void *map(int fd, uint64_t size)
     if (at == MAP_FAILED)
         return NULL;
     madvise(at, size, MADV_DONTDUMP);
-    madvise(at, size, MADV_DONTFORK);
     return at;
 }
 
@@ -115,6 +114,7 @@ struct shared *shared_make(int threads, uint64_t member_bytes, const char *const
     }
     /* Nobody may cut it short: a look behind its end would kill whoever looks. */
     fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
+    madvise(shared, plan.size, MADV_DONTFORK);
     *shared = plan;
     shared->input_count = input_count;
     put_inputs(shared, inputs, input_count);

@@ -99,14 +99,15 @@ struct share {
     _Atomic uint32_t current;
 };
 
-/* ---- a decoding thread, as the others see it ---- */
+/* ---- a decoder, a process of one thread, as the others see it ---- */
 
 struct thread_state {
+    _Atomic bool begun;      /* by the parent false, by the decoder true once it works */
     _Atomic uint64_t serial; /* odd while an item is being worked on; changes with each */
     _Atomic int32_t signal;  /* by the fault handler: what it died of */
-    /* Set by the parent between two processes: the item at which the thread stands is tried again, alone; or
-     * it is not tried again, for this reason. */
-    bool suspect;
+    /* Set by the parent between two processes: the item at which the decoder stands is tried again, and when
+     * `lone` no other decoder works meanwhile; or it is not tried again, for this reason. */
+    bool suspect, lone;
     uint32_t verdict; /* enum container_reason; 0: none */
     char message[SHARED_MESSAGE];
     _Alignas(64) struct share shares[2]; /* by batch & 1 */
@@ -149,7 +150,7 @@ struct shared {
     _Atomic uint32_t at_step;
     _Atomic int32_t extract_signal;
     _Atomic uint32_t extract_sandbox, decode_sandbox; /* what is in force: sandbox.h */
-    _Atomic bool extract_begun, decode_begun; /* by the parent false, by the worker true once it works */
+    _Atomic bool extract_begun;                       /* as thread_state.begun */
     /* By the parent between two extractions. */
     _Atomic uint32_t extract_deaths;
     uint32_t refusal_count;
@@ -157,7 +158,7 @@ struct shared {
 
     /* By the decoding. */
     _Atomic uint64_t head;  /* the next slot to take */
-    _Atomic uint32_t alone; /* 1 + the only thread that may work; 0: all may */
+    _Atomic uint32_t alone; /* 1 + the only decoder that may begin an item; 0: all may */
     _Atomic bool failed;    /* the extraction cannot go on, for no fault of an input: the spool's disk */
     uint32_t failure_code;  /* enum error_code */
     char failure[SHARED_MESSAGE];

@@ -2,21 +2,18 @@
 #include "pipeline/supervise.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "pipeline/clock.h"
 #include "pipeline/inputs.h"
-#include "pipeline/sandbox.h"
+#include "pipeline/launch.h"
 #include "pipeline/worker.h"
 
 /* How often it is looked whether anything moves. */
@@ -26,28 +23,34 @@
 /* Steps of the extraction of one file that are tried again after a death. */
 #define TRIES_MOST 4
 
-extern char **environ;
-
-struct keeper {
-    struct supervision *supervision;
-    const char *job; /* "extract" or "decode" */
-    pthread_t thread;
-    bool started;
-    pid_t pid;
-    int life;        /* readable at its end */
-    int socket;      /* of the extraction: where inputs go */
-    pthread_t usher; /* sends them */
+/* A worker's place, which one worker after the other takes. */
+struct post {
+    struct keeper *keeper;
+    unsigned number; /* of the decoder */
+    bool manned;     /* `worker` is there */
+    struct launched worker;
+    pthread_t usher; /* sends it inputs, when it takes any */
+    _Atomic bool *begun;
     unsigned deaths; /* in a row without progress */
     uint64_t mark;   /* of progress at the last death */
-    uint64_t file;   /* of the extraction: where it died last, and how many deaths there were tried again */
-    unsigned tries;
-    struct timespec ticked;
-    /* Seconds without progress: of the extraction, or of each decoding thread. */
-    double *still;
-    uint64_t *seen;
-    int stalled; /* who was killed for it; -1: nobody */
-    _Atomic bool *begun;
+    uint64_t seen;   /* of progress, last */
+    double still;    /* seconds without any */
     double starting; /* seconds that it has taken to begin */
+    bool stalled;    /* it was killed for that */
+};
+
+/* A thread that keeps all workers of a kind. */
+struct keeper {
+    struct supervision *supervision;
+    struct launcher launcher;
+    struct post *posts;
+    struct pollfd *lives; /* [post_count]: of each post's worker */
+    uint32_t post_count;
+    pthread_t thread;
+    bool started;
+    double ticked; /* clock_seconds */
+    uint64_t file; /* of the extraction: where it died last, and how many deaths there were tried again */
+    unsigned tries;
 };
 
 struct supervision {
@@ -62,179 +65,131 @@ struct supervision {
 
 enum { EXTRACTION, DECODING };
 
+static bool is_extraction(const struct keeper *keeper)
+{
+    return keeper == &keeper->supervision->keepers[EXTRACTION];
+}
+
 /* ---- starting ------------------------------------------------------------------------------------------ */
-
-/* Reads what the worker's descriptors are, at numbers that are none of the worker's own, so that none is
- * overwritten before it has been moved. */
-static int away(int fd)
-{
-    return fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, WORKER_FD_END) : -1;
-}
-
-static int spawn(const struct keeper *keeper, const int fds[static WORKER_FD_END], pid_t *pid)
-{
-    char *const argv[] = {(char *)"anchorage", (char *)WORKER_COMMAND, (char *)(uintptr_t)keeper->job, NULL};
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    sigset_t blocked;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
-    for (int fd = WORKER_SHARED; fd < WORKER_FD_END; fd++) {
-        if (fds[fd] >= 0)
-            posix_spawn_file_actions_adddup2(&actions, fds[fd], fd);
-        else
-            posix_spawn_file_actions_addclose(&actions, fd);
-    }
-    posix_spawn_file_actions_addclosefrom_np(&actions, WORKER_FD_END);
-    /* Ctrl-C is for the parent, which then stops in good order. */
-    sigemptyset(&blocked);
-    sigaddset(&blocked, SIGINT);
-    sigaddset(&blocked, SIGTERM);
-    sigaddset(&blocked, SIGHUP);
-    sigaddset(&blocked, SIGQUIT);
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-    posix_spawnattr_setsigmask(&attributes, &blocked);
-    int failed = posix_spawn(pid, "/proc/self/exe", &actions, &attributes, argv, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&attributes);
-    return failed;
-}
 
 static void *send_inputs(void *ctx)
 {
-    const struct keeper *keeper = ctx;
-    const struct supervise_options *options = &keeper->supervision->options;
-    struct shared *shared = keeper->supervision->shared;
-    inputs_send(keeper->socket, options->inputs, options->input_count, options->walked);
+    const struct post *post = ctx;
+    const struct supervise_options *options = &post->keeper->supervision->options;
+    struct shared *shared = post->keeper->supervision->shared;
+    inputs_send(post->worker.inputs, options->inputs, options->input_count, options->walked);
     if (!atomic_load(&shared->bytes_total))
         atomic_store(&shared->bytes_total,
                      extract_total(options->inputs, options->input_count, options->walked));
     return NULL;
 }
 
-/* Starts the worker; an errno. */
-static int start(struct keeper *keeper)
+/* Starts a worker; NULL, or why there is none. Where workers die, more will. */
+static const char *start(struct post *post)
 {
-    struct supervision *s = keeper->supervision;
-    int pipes[2], sockets[2] = {-1, -1}, rules = -1;
-    bool extraction = keeper == &s->keepers[EXTRACTION];
-    if (pipe2(pipes, O_CLOEXEC) != 0)
-        return errno;
-    if (extraction && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0)
-        return errno;
-    if (s->shared->sandbox)
-        rules = sandbox_rules(s->options.inputs, extraction ? s->options.input_count : 0);
-    atomic_store(keeper->begun, false);
-    int fds[WORKER_FD_END];
-    memset(fds, -1, sizeof fds);
-    fds[WORKER_SHARED] = away(s->options.shared_fd);
-    fds[WORKER_KNOWN] = away(s->options.known_fd);
-    fds[WORKER_LIFE] = away(pipes[1]);
-    fds[WORKER_INPUTS] = away(sockets[1]);
-    fds[WORKER_RULES] = away(rules);
-    if (extraction && s->options.spool_fd >= 0 && ftruncate(s->options.spool_fd, 0) == 0)
-        fds[WORKER_SPOOL] = away(s->options.spool_fd);
-    int failed = spawn(keeper, fds, &keeper->pid);
-    for (int fd = WORKER_SHARED; fd < WORKER_FD_END; fd++)
-        if (fds[fd] >= 0)
-            close(fds[fd]);
-    close(pipes[1]);
-    if (rules >= 0)
-        close(rules);
-    if (sockets[1] >= 0)
-        close(sockets[1]);
-    keeper->life = pipes[0];
-    keeper->socket = sockets[0];
-    if (failed == 0 && extraction)
-        failed = pthread_create(&keeper->usher, NULL, send_inputs, keeper);
-    return failed;
+    struct keeper *keeper = post->keeper;
+    int spool = keeper->launcher.options.spool_fd;
+    if (spool >= 0 && ftruncate(spool, 0) != 0) /* what the last one left there */
+        return strerrordesc_np(errno);
+    atomic_store(post->begun, false);
+    post->still = post->starting = 0;
+    post->stalled = false;
+    const char *why = launch(&keeper->launcher, post->number, post->deaths > 0, &post->worker);
+    post->manned = !why;
+    keeper->lives[post->number] = (struct pollfd){.fd = why ? -1 : post->worker.life, .events = POLLIN};
+    if (why || post->worker.inputs < 0)
+        return why;
+    int failed = pthread_create(&post->usher, NULL, send_inputs, post);
+    if (!failed)
+        return NULL;
+    close(post->worker.inputs);
+    post->worker.inputs = -1;
+    return strerrordesc_np(failed);
 }
 
 /* Collects the worker; its wait status. */
-static int collect(struct keeper *keeper)
+static int collect(struct post *post)
 {
     int status = 0;
-    while (waitpid(keeper->pid, &status, 0) < 0 && errno == EINTR)
+    while (waitpid(post->worker.pid, &status, 0) < 0 && errno == EINTR)
         ;
-    close(keeper->life);
-    if (keeper->socket >= 0) {
-        pthread_join(keeper->usher, NULL);
-        close(keeper->socket);
+    close(post->worker.life);
+    if (post->worker.inputs >= 0) {
+        pthread_join(post->usher, NULL);
+        close(post->worker.inputs);
     }
+    post->manned = false;
+    post->keeper->lives[post->number].fd = -1;
     return status;
 }
 
 /* ---- standstill ---------------------------------------------------------------------------------------- */
 
+/* Whether it is time to look again, however often workers end. */
+static bool is_tick(const struct keeper *keeper)
+{
+    return clock_seconds() - keeper->ticked >= 1e-3 * TICK_MS;
+}
+
 /* Seconds since the last tick, at most two ticks: of time in which this process itself stood still, stopped
  * by ^Z or with the machine, nobody else can be blamed. */
 static double tick(struct keeper *keeper)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    double passed =
-        (double)(now.tv_sec - keeper->ticked.tv_sec) + (double)(now.tv_nsec - keeper->ticked.tv_nsec) * 1e-9;
+    double now = clock_seconds(), passed = now - keeper->ticked;
     keeper->ticked = now;
     return passed < 2e-3 * TICK_MS ? passed : 2e-3 * TICK_MS;
 }
 
-/* Whether thing number i, which moves when `now` changes, has stood still for too long. */
-static bool stands_still(struct keeper *keeper, size_t i, uint64_t now, bool busy, double passed)
+/* A number that changes with progress, and whether there is anything to make progress with. */
+static uint64_t progress(const struct post *post, bool *busy)
 {
-    if (!busy || now != keeper->seen[i])
-        keeper->still[i] = 0;
-    else
-        keeper->still[i] += passed;
-    keeper->seen[i] = now;
-    return keeper->still[i] >= keeper->supervision->options.stall_seconds;
+    struct shared *shared = post->keeper->supervision->shared;
+    if (is_extraction(post->keeper)) {
+        *busy = !atomic_load(&shared->waiting);
+        return atomic_load(&shared->pulse);
+    }
+    uint64_t serial = atomic_load(&shared->thread[post->number].serial);
+    *busy = serial & 1;
+    return serial;
 }
 
-/* Whether it has had all its time to begin: libseccomp, for one, may go round for ever when it gets no
- * memory. */
-static bool never_begins(const struct keeper *keeper)
+/* Whether it has had all its time to begin. */
+static bool never_begins(const struct post *post)
 {
-    return keeper->starting >= keeper->supervision->options.stall_seconds;
+    return post->starting >= post->keeper->supervision->options.stall_seconds;
 }
 
-static void watch(struct keeper *keeper)
+static void watch(struct post *post, double passed)
 {
-    struct shared *shared = keeper->supervision->shared;
-    double passed = tick(keeper);
-    if (!atomic_load(keeper->begun)) {
-        keeper->starting += passed;
-        if (never_begins(keeper))
-            kill(keeper->pid, SIGKILL);
-    } else if (keeper == &keeper->supervision->keepers[EXTRACTION]) {
-        if (stands_still(keeper, 0, atomic_load(&shared->pulse), !atomic_load(&shared->waiting), passed))
-            keeper->stalled = 0;
+    bool busy;
+    uint64_t now = progress(post, &busy);
+    if (!atomic_load(post->begun)) {
+        post->starting += passed;
     } else {
-        for (uint32_t i = 0; i < shared->threads && keeper->stalled < 0; i++) {
-            uint64_t serial = atomic_load(&shared->thread[i].serial);
-            if (stands_still(keeper, i, serial, serial & 1, passed))
-                keeper->stalled = (int)i;
-        }
+        post->still = busy && now == post->seen ? post->still + passed : 0;
+        post->seen = now;
+        post->stalled = post->still >= post->keeper->supervision->options.stall_seconds;
     }
-    if (keeper->stalled >= 0)
-        kill(keeper->pid, SIGKILL);
+    if (post->stalled || never_begins(post))
+        kill(post->worker.pid, SIGKILL);
 }
 
-/* Waits for the worker's end, and sees to it when it has to come. */
-static void wait_for_end(struct keeper *keeper)
+/* Waits for a worker's end, or for a moment; and sees to the end of those for which it has to come. */
+static void watch_all(struct keeper *keeper)
 {
-    struct pollfd life = {.fd = keeper->life, .events = POLLIN};
-    size_t things = keeper->supervision->shared->threads;
-    memset(keeper->still, 0, things * sizeof *keeper->still);
-    keeper->stalled = -1;
-    keeper->starting = 0;
-    tick(keeper);
-    while (poll(&life, 1, TICK_MS) <= 0) {
-        if (atomic_load(&keeper->supervision->ending))
-            kill(keeper->pid, SIGKILL);
-        else if (keeper->stalled < 0)
-            watch(keeper);
+    bool ending = atomic_load(&keeper->supervision->ending);
+    if (!ending && poll(keeper->lives, keeper->post_count, TICK_MS) > 0 && !is_tick(keeper))
+        return;
+    double passed = tick(keeper);
+    for (uint32_t i = 0; i < keeper->post_count; i++) {
+        struct post *post = &keeper->posts[i];
+        if (post->manned && ending)
+            kill(post->worker.pid, SIGKILL);
+        else if (post->manned && !post->stalled)
+            watch(post, passed);
     }
+    if (ending)
+        poll(keeper->lives, keeper->post_count, TICK_MS);
 }
 
 /* ---- what an end means --------------------------------------------------------------------------------- */
@@ -252,27 +207,30 @@ static void describe(int status, int noted, char text[static 48])
         snprintf(text, 48, "it ended with status %d", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
 }
 
-static void give_up(struct supervision *s, const char *job, const char *why)
+static void give_up(struct keeper *keeper, const char *why)
 {
+    struct supervision *s = keeper->supervision;
     pthread_mutex_lock(&s->mutex);
-    error_set(&s->err, ERROR_IO, ERROR_NO_OFFSET, "the process that %ss cannot be kept going: %s", job, why);
+    error_set(&s->err, ERROR_IO, ERROR_NO_OFFSET, "the process that %ss cannot be kept going: %s",
+              keeper->launcher.options.job, why);
     pthread_mutex_unlock(&s->mutex);
     atomic_store(&s->ending, true);
     signal_raise(&s->shared->advance);
 }
 
-/* Whether the worker did anything since its last death; when not, so many times in a row, it is no item's
- * fault. */
-static bool is_hopeless(struct keeper *keeper, uint64_t mark)
+/* Whether the worker did anything since the last death at its post; when not, so many times in a row, it is
+ * no item's fault. */
+static bool is_hopeless(struct post *post, uint64_t mark)
 {
-    keeper->deaths = mark == keeper->mark ? keeper->deaths + 1 : 1;
-    keeper->mark = mark;
-    return keeper->deaths >= DEATHS_MOST;
+    post->deaths = mark == post->mark ? post->deaths + 1 : 1;
+    post->mark = mark;
+    return post->deaths >= DEATHS_MOST;
 }
 
 /* The step at hand is not taken again. A file with too many of them is left altogether. */
-static void refuse_step(const struct keeper *keeper, const char *what)
+static void refuse_step(const struct post *post, const char *what)
 {
+    const struct keeper *keeper = post->keeper;
     struct shared *shared = keeper->supervision->shared;
     uint64_t file = atomic_load(&shared->at_file);
     if (shared->refusal_count && shared->refusals[0].file != file)
@@ -284,8 +242,8 @@ static void refuse_step(const struct keeper *keeper, const char *what)
     refusal->member = atomic_load(&shared->at_member);
     refusal->step = atomic_load(&shared->at_step);
     refusal->rest = shared->refusal_count + keeper->tries >= SHARED_REFUSALS - 1;
-    refusal->reason = keeper->stalled >= 0 ? CONTAINER_TIMED_OUT : CONTAINER_CRASHED;
-    if (keeper->stalled >= 0)
+    refusal->reason = post->stalled ? CONTAINER_TIMED_OUT : CONTAINER_CRASHED;
+    if (post->stalled)
         snprintf(refusal->message, sizeof refusal->message, "no progress of its extraction for %g seconds",
                  keeper->supervision->options.stall_seconds);
     else
@@ -295,38 +253,25 @@ static void refuse_step(const struct keeper *keeper, const char *what)
 
 /* Whether the step that brought the extraction down is taken once more: a death may be nobody's fault, and
  * memory may be there now. A file full of such steps does not get that for each. */
-static bool may_try_again(struct keeper *keeper, uint64_t file)
+static bool may_try_again(const struct post *post, uint64_t file)
 {
+    struct keeper *keeper = post->keeper;
     if (keeper->file != file)
         keeper->tries = 0;
     keeper->file = file;
-    return keeper->stalled < 0 && keeper->deaths == 1 && keeper->tries < TRIES_MOST && ++keeper->tries;
+    return !post->stalled && post->deaths == 1 && keeper->tries < TRIES_MOST && ++keeper->tries;
 }
 
-static bool recover_extraction(struct keeper *keeper, int status)
+static void judge_extraction(const struct post *post, const char *what)
 {
-    struct shared *shared = keeper->supervision->shared;
-    char what[48];
-    describe(status, atomic_exchange(&shared->extract_signal, 0), what);
+    struct shared *shared = post->keeper->supervision->shared;
     atomic_fetch_add(&shared->extract_deaths, 1);
-    if (is_hopeless(keeper, atomic_load(&shared->at_file) << 20 ^ atomic_load(&shared->at_member) << 2 ^
-                                atomic_load(&shared->at_step))) {
-        give_up(keeper->supervision, keeper->job, what);
-        return false;
-    }
-    if (!may_try_again(keeper, atomic_load(&shared->at_file)))
-        refuse_step(keeper, what);
+    if (!may_try_again(post, atomic_load(&shared->at_file)))
+        refuse_step(post, what);
     atomic_store(&shared->waiting, false);
-    return true;
 }
 
-/* Whether the thread was at an item when the process died. */
-static bool was_working(struct shared *shared, uint32_t i)
-{
-    return atomic_load(&shared->thread[i].serial) & 1;
-}
-
-/* The item at which the thread stands is not tried again. */
+/* The item at which the decoder stands is not tried again. */
 static void condemn(struct thread_state *thread, enum container_reason reason, const char *message)
 {
     thread->suspect = false;
@@ -334,102 +279,162 @@ static void condemn(struct thread_state *thread, enum container_reason reason, c
     snprintf(thread->message, sizeof thread->message, "%s", message);
 }
 
-static void judge_thread(struct keeper *keeper, uint32_t i, int status, bool noted)
+/* A fault that was noted can only have come from the decoder itself, so a new one is alone enough to try
+ * the item again. One that was ended from outside, or got no memory, may have been the others' victim. */
+static void judge_decoding(const struct post *post, int noted, const char *what)
 {
-    struct shared *shared = keeper->supervision->shared;
-    struct thread_state *thread = &shared->thread[i];
-    char what[48], message[SHARED_MESSAGE];
-    int number = atomic_load(&thread->signal);
-    if (keeper->stalled == (int)i) {
+    struct shared *shared = post->keeper->supervision->shared;
+    struct thread_state *thread = &shared->thread[post->number];
+    uint32_t self = post->number + 1;
+    char message[SHARED_MESSAGE];
+    uint64_t serial = atomic_load(&thread->serial);
+    bool was_working = serial & 1;
+    if (was_working && post->stalled) {
         snprintf(message, sizeof message, "no progress for %g seconds",
-                 keeper->supervision->options.stall_seconds);
+                 post->keeper->supervision->options.stall_seconds);
         condemn(thread, CONTAINER_TIMED_OUT, message);
-    } else if (keeper->stalled >= 0 || (noted && !number)) {
-        return; /* another one's fault */
-    } else if (thread->suspect && atomic_load(&shared->alone) == i + 1) {
-        describe(status, number, what);
+    } else if (was_working && thread->suspect) {
         snprintf(message, sizeof message, "its decoder crashed, twice: %s", what);
         condemn(thread, CONTAINER_CRASHED, message);
-    } else {
+    } else if (was_working) {
         thread->suspect = true;
+        thread->lone = !noted || noted == WORKER_MEMORY;
     }
+    atomic_store(&thread->serial, serial & ~UINT64_C(1));
+    if (atomic_compare_exchange_strong(&shared->alone, &self, 0))
+        signal_raise(&shared->filled);
 }
 
-static bool recover_decoding(struct keeper *keeper, int status)
+/* What the worker may have done since the last death at its post, as a number. */
+static uint64_t mark_of(const struct post *post)
 {
-    struct shared *shared = keeper->supervision->shared;
-    bool noted = false;
-    uint64_t mark = 0;
-    uint32_t alone = 0;
+    const struct shared *shared = post->keeper->supervision->shared;
+    if (!is_extraction(post->keeper))
+        return atomic_load(&shared->thread[post->number].serial) / 2;
+    return atomic_load(&shared->at_file) << 20 ^ atomic_load(&shared->at_member) << 2 ^
+           atomic_load(&shared->at_step);
+}
+
+/* Finds out whose fault a death was. False when nobody's. */
+static bool judge(struct post *post, int status)
+{
+    struct shared *shared = post->keeper->supervision->shared;
+    _Atomic int32_t *note =
+        is_extraction(post->keeper) ? &shared->extract_signal : &shared->thread[post->number].signal;
+    int noted = atomic_exchange(note, 0);
     char what[48];
-    for (uint32_t i = 0; i < shared->threads; i++) {
-        noted |= was_working(shared, i) && atomic_load(&shared->thread[i].signal);
-        mark += atomic_load(&shared->thread[i].serial) / 2;
+    describe(status, noted, what);
+    atomic_fetch_add(&post->keeper->supervision->deaths, 1);
+    if (is_hopeless(post, mark_of(post))) {
+        give_up(post->keeper, what);
+        return false;
     }
-    for (uint32_t i = 0; i < shared->threads; i++)
-        if (was_working(shared, i))
-            judge_thread(keeper, i, status, noted);
-    for (uint32_t i = shared->threads; i-- > 0;) {
-        struct thread_state *thread = &shared->thread[i];
-        thread->signal = 0;
-        atomic_store(&thread->serial, atomic_load(&thread->serial) & ~UINT64_C(1));
-        if (thread->suspect)
-            alone = i + 1;
-    }
-    atomic_store(&shared->alone, alone);
-    describe(status, 0, what);
-    if (!is_hopeless(keeper, mark))
-        return true;
-    give_up(keeper->supervision, keeper->job, what);
-    return false;
+    if (is_extraction(post->keeper))
+        judge_extraction(post, what);
+    else
+        judge_decoding(post, noted, what);
+    return true;
 }
 
 /* ---- the keeper ---------------------------------------------------------------------------------------- */
 
-/* Whether there is anything left to do after an end in good order. */
-static bool is_finished(const struct keeper *keeper)
+static bool has_slot(const struct shared *shared, unsigned number)
 {
-    const struct shared *shared = keeper->supervision->shared;
-    if (keeper == &keeper->supervision->keepers[EXTRACTION])
-        return atomic_load(&shared->ended);
-    return atomic_load(&shared->ended) && shared_done_before(shared, UINT64_MAX);
+    for (unsigned i = 0; i < shared->slot_count; i++)
+        if (SLOT_TAG(atomic_load(&shared->slots[i].state)) == SLOT_TAKEN + number)
+            return true;
+    return false;
 }
 
+/* Whether there is anything left to do at the post after an end in good order. */
+static bool is_finished(const struct post *post)
+{
+    const struct shared *shared = post->keeper->supervision->shared;
+    if (!atomic_load(&shared->ended) || is_extraction(post->keeper))
+        return atomic_load(&shared->ended);
+    return atomic_load(&shared->head) >= atomic_load(&shared->produced) && !has_slot(shared, post->number);
+}
+
+static void man(struct post *post)
+{
+    const char *why = start(post);
+    if (why)
+        give_up(post->keeper, why);
+}
+
+/* Sees what the end of the post's worker means. */
+static void relieve(struct post *post)
+{
+    int status = collect(post);
+    if (atomic_load(&post->keeper->supervision->ending) || (status == 0 && is_finished(post)))
+        return;
+    if ((WIFEXITED(status) && WEXITSTATUS(status) == WORKER_NO_START) || never_begins(post))
+        give_up(post->keeper, "it could not begin");
+    else if (judge(post, status))
+        man(post);
+}
+
+static bool is_manned(const struct keeper *keeper)
+{
+    for (uint32_t i = 0; i < keeper->post_count; i++)
+        if (keeper->posts[i].manned)
+            return true;
+    return false;
+}
+
+/* Keeps workers at all posts until there is nothing left to do. */
 static void *keep(void *ctx)
 {
     struct keeper *keeper = ctx;
-    struct supervision *s = keeper->supervision;
-    for (;;) {
-        int failed = start(keeper);
-        if (failed) {
-            give_up(s, keeper->job, strerror(failed));
-            return NULL;
-        }
-        wait_for_end(keeper);
-        int status = collect(keeper);
-        if (atomic_load(&s->ending) || (status == 0 && is_finished(keeper)))
-            return NULL;
-        if ((WIFEXITED(status) && WEXITSTATUS(status) == WORKER_NO_START) || never_begins(keeper)) {
-            give_up(s, keeper->job, "it could not begin");
-            return NULL;
-        }
-        atomic_fetch_add(&s->deaths, 1);
-        if (!(keeper == &s->keepers[EXTRACTION] ? recover_extraction(keeper, status)
-                                                : recover_decoding(keeper, status)))
-            return NULL;
+    const _Atomic bool *ending = &keeper->supervision->ending;
+    for (uint32_t i = 0; i < keeper->post_count && !atomic_load(ending); i++)
+        man(&keeper->posts[i]);
+    tick(keeper);
+    while (is_manned(keeper)) {
+        watch_all(keeper);
+        for (uint32_t i = 0; i < keeper->post_count; i++)
+            if (keeper->lives[i].revents)
+                relieve(&keeper->posts[i]);
     }
+    launcher_end(&keeper->launcher);
+    return NULL;
+}
+
+static void set_up_post(struct keeper *keeper, uint32_t i)
+{
+    struct shared *shared = keeper->supervision->shared;
+    keeper->lives[i].fd = -1;
+    keeper->posts[i] =
+        (struct post){.keeper = keeper,
+                      .number = i,
+                      .begun = is_extraction(keeper) ? &shared->extract_begun : &shared->thread[i].begun};
 }
 
 static bool start_keeper(struct supervision *s, int which, const char *job)
 {
     struct keeper *keeper = &s->keepers[which];
+    bool extraction = which == EXTRACTION;
     keeper->supervision = s;
-    keeper->job = job;
-    keeper->begun = which == EXTRACTION ? &s->shared->extract_begun : &s->shared->decode_begun;
-    keeper->still = calloc(s->shared->threads, sizeof *keeper->still);
-    keeper->seen = calloc(s->shared->threads, sizeof *keeper->seen);
-    keeper->started =
-        keeper->still && keeper->seen && pthread_create(&keeper->thread, NULL, keep, keeper) == 0;
+    keeper->launcher.options = (struct launch_options){
+        .job = job,
+        .shared_fd = s->options.shared_fd,
+        .known_fd = s->options.known_fd,
+        .spool_fd = extraction ? s->options.spool_fd : -1,
+        .sandbox = s->shared->sandbox,
+        .inputs = s->options.inputs,
+        .input_count = extraction ? s->options.input_count : 0,
+        .takes_inputs = extraction,
+        .patience = s->options.stall_seconds,
+        .ending = &s->ending,
+    };
+    keeper->post_count = extraction ? 1 : s->shared->threads;
+    keeper->posts = calloc(keeper->post_count, sizeof *keeper->posts);
+    keeper->lives = calloc(keeper->post_count, sizeof *keeper->lives);
+    if (!keeper->posts || !keeper->lives)
+        return false;
+    for (uint32_t i = 0; i < keeper->post_count; i++)
+        set_up_post(keeper, i);
+    keeper->started = pthread_create(&keeper->thread, NULL, keep, keeper) == 0;
     return keeper->started;
 }
 
@@ -474,8 +479,8 @@ void supervise_end(struct supervision *s)
         struct keeper *keeper = &s->keepers[i];
         if (keeper->started)
             pthread_join(keeper->thread, NULL);
-        free(keeper->still);
-        free(keeper->seen);
+        free(keeper->posts);
+        free(keeper->lives);
     }
     pthread_mutex_destroy(&s->mutex);
     free(s);

@@ -1,13 +1,12 @@
-/* worker_decode.c - the decoding process: slots in, logs out.
+/* worker_decode.c - a decoder: slots in, logs out.
  *
- * Each thread takes a slot, decodes its items while they are in its cache, and serialises records into its
- * log of the slot's batch. After each item one store makes what it gave count (share.current). A thread of a
- * new process begins with the slot that the thread of its number had when the last process died, behind the
- * items that count.
+ * Each takes a slot, decodes its items while they are in its cache, and serialises records into its log of
+ * the slot's batch. After each item one store makes what it gave count (share.current). A decoder that is
+ * started in the place of one that died begins with the slot that this had, behind the items that count.
  */
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "pipeline/address.h"
 #include "pipeline/decode.h"
@@ -21,6 +20,8 @@
 #define KEEP_BUSY  ((size_t)8 << 20)
 #define KEEP_OTHER ((size_t)256 << 10)
 #define BUSY_SLOTS 4
+/* How often one that wants to be alone looks whether it is. */
+#define BUSY_MS 1
 
 struct decoder {
     struct shared *shared;
@@ -32,8 +33,6 @@ struct decoder {
     struct store_log log;
     struct share_state now; /* what will count when the item is done */
     uint64_t batch, spent;  /* spent: see shared_spent */
-    pthread_t thread;
-    pthread_barrier_t *start; /* the sandbox is closed */
 };
 
 static bool out_of_memory(struct error *err)
@@ -247,29 +246,46 @@ static bool work_item(struct decoder *d, uint32_t order, struct parcel *parcel, 
 
 /* ---- slots --------------------------------------------------------------------------------------------- */
 
-/* While an item is tried alone the other threads stand still. */
-static void wait_for_turn(const struct decoder *d)
+/* Waits until no other decoder is at an item, and none may begin one, so that what the item at hand does is
+ * nobody else's doing. */
+static void become_alone(const struct decoder *d)
 {
     struct shared *shared = d->shared;
+    for (uint32_t other = 0; !atomic_compare_exchange_strong(&shared->alone, &other, d->number + 1);
+         other = 0)
+        signal_wait(&shared->filled, signal_now(&shared->filled), BUSY_MS);
+    for (uint32_t i = 0; i < shared->threads; i++)
+        while (i != d->number && atomic_load(&shared->thread[i].serial) & 1)
+            nanosleep(&(struct timespec){.tv_nsec = BUSY_MS * 1000000L}, NULL);
+}
+
+/* From here on the decoder is seen to be at an item. Whoever wants to be alone looks at that after it has
+ * said so, and is looked for here after it: one of the two sees the other, and waits. */
+static void begin_item(const struct decoder *d)
+{
+    struct shared *shared = d->shared;
+    if (d->state->suspect && d->state->lone)
+        become_alone(d);
     for (;;) {
-        uint32_t seen = signal_now(&shared->filled), alone = atomic_load(&shared->alone);
+        uint32_t seen = signal_now(&shared->filled);
+        atomic_fetch_add(&d->state->serial, 1);
+        uint32_t alone = atomic_load(&shared->alone);
         if (!alone || alone == d->number + 1)
             return;
+        atomic_fetch_add(&d->state->serial, 1);
         signal_wait(&shared->filled, seen, SIGNAL_MS);
     }
 }
 
-/* The item at which this thread stands has come to its end: whoever is to be tried next may go on. */
-static void pass_on(const struct decoder *d)
+/* The item is done; one that was tried again has come to its end. */
+static void end_item(const struct decoder *d)
 {
     struct shared *shared = d->shared;
-    uint32_t next = 0;
+    uint32_t self = d->number + 1;
+    atomic_fetch_add(&d->state->serial, 1);
     d->state->suspect = false;
     d->state->verdict = CONTAINER_REASON_NONE;
-    for (uint32_t i = 0; !next && i < shared->threads; i++)
-        if (shared->thread[i].suspect)
-            next = i + 1;
-    if (atomic_exchange(&shared->alone, next) != next)
+    if (atomic_compare_exchange_strong(&shared->alone, &self, 0))
         signal_raise(&shared->filled);
 }
 
@@ -322,15 +338,12 @@ static void work_slot(struct decoder *d, unsigned index, uint64_t sequence)
         at += size;
         left -= size;
         if (i >= done) {
-            wait_for_turn(d);
-            atomic_fetch_add(&d->state->serial, 1);
+            begin_item(d);
             d->now.items = i + 1;
             if (!work_item(d, slot->order + i, &parcel, &err))
                 worker_out_of_memory();
             settle(d, share);
-            atomic_fetch_add(&d->state->serial, 1);
-            if (d->state->suspect || d->state->verdict)
-                pass_on(d);
+            end_item(d);
         }
         arena_reset(&d->arena);
     }
@@ -342,7 +355,7 @@ static void work_slot(struct decoder *d, unsigned index, uint64_t sequence)
     signal_raise(&d->shared->advance);
 }
 
-/* The slot that the thread of this number had when the last process died. */
+/* The slot that the decoder in whose place this one is had when it died. */
 static bool find_own(const struct decoder *d, unsigned *index, uint64_t *sequence)
 {
     for (unsigned i = 0; i < d->shared->slot_count; i++) {
@@ -382,42 +395,26 @@ static bool take(const struct decoder *d, unsigned *index, uint64_t *sequence)
     }
 }
 
-static void *decode_slots(void *ctx)
+bool worker_decode_prepare(struct worker_kit *kit)
 {
-    struct decoder *d = ctx;
-    unsigned index;
-    uint64_t sequence;
-    if (!worker_watch_faults(&d->state->signal))
-        _exit(WORKER_NO_START);
-    pthread_barrier_wait(d->start);
-    if (find_own(d, &index, &sequence)) {
-        wait_for_turn(d);
-        work_slot(d, index, sequence);
-    }
-    while (take(d, &index, &sequence))
-        work_slot(d, index, sequence);
-    return NULL;
+    struct shared *shared = kit->shared;
+    return sandbox_template(SANDBOX_DECODE, shared->sandbox, &kit->filter, &shared->decode_sandbox);
 }
 
-int worker_decode(struct shared *shared, const struct known *known)
+int worker_decode(const struct worker_kit *kit, unsigned number)
 {
-    struct decoder *decoders = calloc(shared->threads, sizeof *decoders);
-    pthread_barrier_t start;
-    if (!decoders || pthread_barrier_init(&start, NULL, shared->threads + 1) != 0)
+    struct shared *shared = kit->shared;
+    struct decoder d = {
+        .shared = shared, .known = kit->known, .number = number, .state = &shared->thread[number]};
+    unsigned index;
+    uint64_t sequence;
+    worker_note_faults(&d.state->signal);
+    if (!sandbox_worker(&kit->filter, &shared->decode_sandbox))
         return WORKER_NO_START;
-    if (!sandbox_files(SANDBOX_DECODE, shared->sandbox, &shared->decode_sandbox))
-        return WORKER_NO_START; // cppcheck-suppress memleak ; the process ends
-    for (unsigned i = 0; i < shared->threads; i++) {
-        decoders[i] = (struct decoder){
-            .shared = shared, .known = known, .number = i, .state = &shared->thread[i], .start = &start};
-        if (pthread_create(&decoders[i].thread, NULL, decode_slots, &decoders[i]) != 0)
-            return WORKER_NO_START;
-    }
-    if (!sandbox_calls(SANDBOX_DECODE, shared->sandbox, &shared->decode_sandbox))
-        return WORKER_NO_START;
-    atomic_store(&shared->decode_begun, true);
-    pthread_barrier_wait(&start);
-    for (unsigned i = 0; i < shared->threads; i++)
-        pthread_join(decoders[i].thread, NULL);
+    atomic_store(&d.state->begun, true);
+    if (find_own(&d, &index, &sequence))
+        work_slot(&d, index, sequence);
+    while (take(&d, &index, &sequence))
+        work_slot(&d, index, sequence);
     return 0;
 }

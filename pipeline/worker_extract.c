@@ -37,7 +37,7 @@ struct extraction {
     struct shared *shared;
     const struct known *known;
     struct extractor *extractor;
-    struct shard shard; /* count 0: everything is taken */
+    const struct shard *shard; /* count 0: everything is taken */
     struct extract_position at;
     uint64_t skip;             /* items of the first file that were handed out before */
     bool limit_hit;            /* by a member of the plain file being extracted */
@@ -63,7 +63,7 @@ static bool is_unchanged(const char *path, uint64_t size, int64_t mtime_ns, void
 static enum extract_share share_of(const struct extract_piece *piece, void *ctx)
 {
     const struct extraction *extraction = ctx;
-    return shard_share(&extraction->shard, piece);
+    return shard_share(extraction->shard, piece);
 }
 
 static int open_input(void *ctx, int *why)
@@ -313,15 +313,15 @@ static void load_converters(void)
 }
 
 /* The shard to be taken, whose plan is a file that can be read now and not later. */
-static bool load_shard(struct extraction *extraction)
+static bool load_shard(struct worker_kit *kit)
 {
-    const struct shared *shared = extraction->shared;
+    const struct shared *shared = kit->shared;
     struct error err = {0};
-    extraction->shard = (struct shard){
+    kit->shard = (struct shard){
         .index = shared->shard_index, .count = shared->shard_count, .split_bytes = shared->split_bytes};
     if (shared->plan_path[0])
-        extraction->shard.plan = plan_read(shared->plan_path, &err);
-    return !shared->plan_path[0] || extraction->shard.plan;
+        kit->shard.plan = plan_read(shared->plan_path, &err);
+    return !shared->plan_path[0] || kit->shard.plan;
 }
 
 /* Goes on behind the last slot that counts; what the predecessor had in the making is free again. */
@@ -365,7 +365,7 @@ static void run(struct extraction *extraction, uint64_t first_file)
         parcel.members = count_member(extraction, &parcel.item);
         parcel.deal = (struct shard_deal){0};
         if (parcel.item.in_parts)
-            parcel.deal = shard_deal(&extraction->shard, parcel.item.path);
+            parcel.deal = shard_deal(extraction->shard, parcel.item.path);
         if (parcel.item.file == first_file && extraction->skip)
             extraction->skip--;
         else
@@ -380,18 +380,24 @@ static void run(struct extraction *extraction, uint64_t first_file)
     hand_over(extraction);
 }
 
-int worker_extract(struct shared *shared, const struct known *known)
+bool worker_extract_prepare(struct worker_kit *kit)
 {
-    struct extraction extraction = {.shared = shared, .known = known, .slot = -1};
-    const char **inputs = calloc(shared->input_count + 1, sizeof *inputs);
-    if (!inputs || !worker_watch_faults(&shared->extract_signal))
-        return WORKER_NO_START;
-    shared_inputs(shared, inputs);
+    struct shared *shared = kit->shared;
+    kit->inputs = calloc(shared->input_count + 1, sizeof *kit->inputs);
+    if (!kit->inputs || !load_shard(kit))
+        return false;
+    shared_inputs(shared, kit->inputs);
     load_converters();
-    if (!load_shard(&extraction))
-        return WORKER_NO_START;
-    if (!sandbox_files(SANDBOX_EXTRACT, shared->sandbox, &shared->extract_sandbox) ||
-        !sandbox_calls(SANDBOX_EXTRACT, shared->sandbox, &shared->extract_sandbox))
+    return sandbox_template(SANDBOX_EXTRACT, shared->sandbox, &kit->filter, &shared->extract_sandbox);
+}
+
+int worker_extract(const struct worker_kit *kit, unsigned number)
+{
+    (void)number;
+    struct shared *shared = kit->shared;
+    struct extraction extraction = {.shared = shared, .known = kit->known, .shard = &kit->shard, .slot = -1};
+    worker_note_faults(&shared->extract_signal);
+    if (!sandbox_worker(&kit->filter, &shared->extract_sandbox))
         return WORKER_NO_START;
     atomic_store(&shared->extract_begun, true);
     fault_note_alone(atomic_load(&shared->extract_deaths) > 0);
@@ -406,10 +412,10 @@ int worker_extract(struct shared *shared, const struct known *known)
                                             .first_file = extraction.at.file,
                                             .open_input = open_input,
                                             .unchanged = is_unchanged,
-                                            .share = extraction.shard.count ? share_of : NULL,
+                                            .share = kit->shard.count ? share_of : NULL,
                                             .walked = shared->walked_at ? shared_walked(shared) : NULL,
                                             .ctx = &extraction};
-    extraction.extractor = extract_open(inputs, (size_t)shared->input_count, &options);
+    extraction.extractor = extract_open(kit->inputs, (size_t)shared->input_count, &options);
     if (!extraction.extractor)
         return WORKER_NO_MEMORY;
     run(&extraction, extraction.at.file);

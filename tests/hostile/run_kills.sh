@@ -30,7 +30,7 @@ result() {
     echo "$1 $number - $2"
 }
 # children PID: the processes it started.
-children() { cat "/proc/$1/task/$1/children" 2>/dev/null; }
+children() { cat "/proc/$1"/task/*/children 2>/dev/null; }
 
 # kill_during MS VICTIM COMMAND...: VICTIM is parent or child. Sets `killed`.
 kill_during() {
