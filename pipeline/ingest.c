@@ -14,14 +14,18 @@
 #include "pipeline/tape.h"
 #include "pipeline/worker.h"
 
-/* A batch is one transaction: large enough that its fsync and the pages it touches all over the trees are
- * small beside the decoding, small enough that two of them stay near a hundred megabytes. An item counts for
- * its content and for what is kept of it in any case. */
-#define BATCH_BYTES ((size_t)40 << 20)
+/* A batch is committed at once. Keys are hashes, so each batch touches nearly every page of the trees: one of
+ * small items is as large as memory allows. The geometry of a large item has pages of its own, which are
+ * written once whatever the batch; there batches are smaller, so that decoding and committing go on beside
+ * each other. An item counts for its content and for what is kept of it in any case. */
+#define BATCH_BYTES ((size_t)200 << 20)
+#define BATCH_LARGE ((size_t)40 << 20)
+/* Of two batches that are under way: the second waits for the first when they are more. */
+#define BATCHES_MOST ((size_t)216 << 20)
 /* Content in slots that are not done with; one item is always allowed. */
 #define IN_FLIGHT_MOST ((size_t)256 << 20)
 /* Pages of logs that are kept from batch to batch, of each. */
-#define KEEP_LOG ((size_t)64 << 20)
+#define KEEP_LOG ((size_t)24 << 20)
 /* How often progress is told while nothing is committed. */
 #define PROGRESS_MS 100
 
@@ -192,13 +196,11 @@ static bool collect_batch(struct ingest *ingest, struct share_counts *counts, st
 
 /* ---- committing ---------------------------------------------------------------------------------------- */
 
-static bool put_batch(struct store_txn *txn, void *ctx, struct error *err)
+/* Now that all members of the archives that end in the batch are in: what they held before and hold no longer
+ * goes. */
+static bool drop_unseen(struct store_txn *txn, void *ctx, struct error *err)
 {
     const struct ingest *ingest = ctx;
-    if (!store_put_logs(txn, ingest->logs, ingest->shared->threads, ingest->verify, err))
-        return false;
-    /* Now that all members of the archives that end here are in: what they held before and hold no longer
-     * goes. */
     const struct archive_end *end = (const struct archive_end *)ingest->ends.data;
     for (size_t i = 0; i < ingest->ends.size / sizeof *end; i++)
         if (!store_drop_unseen(txn, &end[i].path, ingest->options->run, end[i].members, err))
@@ -253,7 +255,8 @@ static bool commit_batch(struct ingest *ingest, bool last, struct error *err)
     for (unsigned i = 0; ok && i < shared->threads; i++)
         items += counts[i].items;
     double started = clock_seconds();
-    ok = ok && (!items || store_update(ingest->store, put_batch, ingest, err));
+    ok = ok && (!items || store_commit_logs(ingest->store, ingest->logs, shared->threads, ingest->verify,
+                                            drop_unseen, ingest, err));
     ingest->progress.commit_ns += (uint64_t)((clock_seconds() - started) * 1e9);
     for (unsigned i = 0; ok && i < shared->threads; i++)
         counts_add(&ingest->progress, &counts[i]);
@@ -370,6 +373,8 @@ static void stay_under(struct ingest *ingest, uint64_t memory)
     uint64_t batch = memory / 28, in_flight = memory / 12;
     if (batch < shared->batch_bytes)
         shared->batch_bytes = batch;
+    if (2 * shared->batch_bytes < shared->batches_most)
+        shared->batches_most = 2 * shared->batch_bytes;
     if (in_flight < shared->in_flight_most)
         shared->in_flight_most = in_flight;
     if (memory / 16 < ingest->keep)
@@ -391,6 +396,8 @@ static bool setup_shared(struct ingest *ingest, struct error *err)
     shared->sandbox = !options->no_sandbox;
     shared->run = options->run;
     shared->batch_bytes = options->batch_bytes ? options->batch_bytes : BATCH_BYTES;
+    shared->batch_large = BATCH_LARGE;
+    shared->batches_most = BATCHES_MOST;
     shared->in_flight_most = IN_FLIGHT_MOST;
     if (options->memory)
         stay_under(ingest, options->memory);

@@ -60,7 +60,8 @@ struct slot {
 /* Where the extraction is behind the last slot that it filled: what a new one needs to go on. */
 struct extract_position {
     uint64_t file, items; /* plain files counted from 0, and what came out of this one so far */
-    uint64_t batch, batch_bytes;
+    uint64_t batch, batch_bytes, batch_large; /* of its large items */
+    uint64_t before_bytes;                    /* of the batch before it */
     uint32_t batch_items;
     bool batch_closed; /* the slot was the last of its batch */
     bool ended;        /* and of the input */
@@ -125,7 +126,8 @@ struct shared {
     bool sandbox;                      /* wanted */
     uint64_t run;                      /* of the store */
     uint64_t memory;                   /* to stay under; 0: no matter */
-    uint64_t batch_bytes;              /* a batch ends at so much content */
+    uint64_t batch_bytes, batch_large; /* a batch ends at so much content, or so much in large items */
+    uint64_t batches_most;             /* content of two batches under way; the first one always may be */
     uint64_t in_flight_most;           /* content in slots; one item is always allowed */
     uint32_t version, version_limited; /* source_record.version */
 

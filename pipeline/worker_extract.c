@@ -25,6 +25,8 @@
 #define HANDFUL_BYTES ((size_t)128 << 10)
 /* What an item weighs in its batch beside its content: what is kept of it in any case. */
 #define ITEM_BYTES ((size_t)1 << 10)
+/* From here on an item is large: what is made of it mostly gets pages of its own. */
+#define LARGE_BYTES ((size_t)16 << 10)
 
 /* An archive that is open in the extraction, and how many items came out of it so far. */
 struct open_archive {
@@ -188,13 +190,23 @@ static int free_slot(const struct shared *shared)
     return -1;
 }
 
+/* Whether the batch may go on: it is the one to be committed next, or the one behind that and both are not
+ * too much. */
+static bool may_go_on(const struct extraction *extraction)
+{
+    const struct shared *shared = extraction->shared;
+    const struct extract_position *at = &extraction->at;
+    uint64_t next = atomic_load(&shared->committed);
+    return at->batch <= next ||
+           (at->batch == next + 1 && at->before_bytes + at->batch_bytes < shared->batches_most);
+}
+
 static void take_slot(struct extraction *extraction)
 {
     struct shared *shared = extraction->shared;
     for (;;) {
         uint32_t seen = signal_now(&shared->freed);
-        bool may_begin = extraction->at.batch < atomic_load(&shared->committed) + 2;
-        extraction->slot = may_begin ? free_slot(shared) : -1;
+        extraction->slot = may_go_on(extraction) ? free_slot(shared) : -1;
         if (extraction->slot >= 0)
             break;
         wait_freed(extraction, seen);
@@ -240,18 +252,24 @@ static void announce(struct shared *shared, const struct extract_position *at)
         signal_raise(&shared->advance);
 }
 
+/* Behind a slot that was announced. */
+static void begin_batch(struct extract_position *at)
+{
+    if (!at->batch_closed)
+        return;
+    at->batch++;
+    at->before_bytes = at->batch_bytes;
+    at->batch_bytes = at->batch_large = at->batch_items = 0;
+    at->batch_closed = false;
+}
+
 static void hand_over(struct extraction *extraction)
 {
-    struct extract_position *at = &extraction->at;
     if (extraction->slot < 0)
         take_slot(extraction);
     give_slot(extraction);
-    announce(extraction->shared, at);
-    if (at->batch_closed) {
-        at->batch++;
-        at->batch_bytes = at->batch_items = 0;
-        at->batch_closed = false;
-    }
+    announce(extraction->shared, &extraction->at);
+    begin_batch(&extraction->at);
 }
 
 /* Waits until so much content may be added to what is in flight; one item always may, when there is nothing
@@ -292,7 +310,9 @@ static void add_item(struct extraction *extraction, struct parcel *parcel)
     at->items++;
     at->batch_items++;
     at->batch_bytes += content + ITEM_BYTES;
-    at->batch_closed = at->batch_bytes >= shared->batch_bytes || at->batch_items == UINT32_MAX;
+    at->batch_large += content >= LARGE_BYTES ? content : 0;
+    at->batch_closed = at->batch_bytes >= shared->batch_bytes || at->batch_large >= shared->batch_large ||
+                       at->batch_items == UINT32_MAX;
     if (at->batch_closed || extraction->items == HANDFUL_ITEMS || extraction->used >= HANDFUL_BYTES)
         hand_over(extraction);
 }
@@ -337,11 +357,7 @@ static void resume(struct extraction *extraction)
     if (!produced)
         return;
     announce(shared, &extraction->at);
-    if (extraction->at.batch_closed) {
-        extraction->at.batch++;
-        extraction->at.batch_bytes = extraction->at.batch_items = 0;
-        extraction->at.batch_closed = false;
-    }
+    begin_batch(&extraction->at);
 }
 
 /* What is nobody's fault ends the run. The parent ends this process. */

@@ -223,8 +223,8 @@ bool store_drop_capture(struct store_txn *txn, const struct capture_record *reco
 
 /* ---- writing much: everything that needs no transaction is done before it ----
  * A log collects puts. Records are serialised and get their checksums while they are in the cache of whoever
- * made them, each thread into a log of its own; store_put_logs then only copies, in the order of the keys, so
- * that neighbours in a tree are written together.
+ * made them, each thread into a log of its own; store_commit_logs then only copies, in the order of the keys,
+ * so that neighbours in a tree are written together.
  *
  * A log lies in memory that its owner gives, holds no pointers, and is never moved: one process may write it
  * and another put it. What was written up to a mark stays as it is whatever comes behind it. */
@@ -260,12 +260,16 @@ bool store_log_container(struct store_log *log, uint32_t order, const struct has
                          size_t resource_count, struct error *err);
 bool store_log_geometry(struct store_log *log, uint32_t order, const struct hash *geometry,
                         const uint8_t *encoded, size_t size, struct error *err);
-/* Inside store_update: makes the puts of all logs, which stay as they are. A log whose bytes are none (its
- * writer may have been led astray by its input) is an error, ERROR_STORE, and nothing is put; what is read is
- * bounded by the log's memory in any case. `verify`: also holds each value against its checksum before it is
- * put. */
-bool store_put_logs(struct store_txn *txn, const struct store_log *logs, size_t count, bool verify,
-                    struct error *err);
+/* Makes the puts of all logs, which stay as they are, in transactions of its own: several when they are much,
+ * since the pages that one changes are in memory until its commit. Each leaves what readers, and a run that
+ * goes on after a kill, may meet: geometry first, then contents with their resources, then places. `last` is
+ * called in the last one, as store_update calls `change`. A log whose bytes are none (its writer may have
+ * been led astray by its input) is an error, ERROR_STORE, and of its transaction nothing is put; what is read
+ * is bounded by the log's memory in any case. `verify`: also holds each value against its checksum before it
+ * is put. False with *err set as store_update. */
+bool store_commit_logs(struct store *store, const struct store_log *logs, size_t count, bool verify,
+                       bool (*last)(struct store_txn *txn, void *ctx, struct error *err), void *ctx,
+                       struct error *err);
 
 /* ---- whole-store checks (store/check.c) ---- */
 struct store_problem {

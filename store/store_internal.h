@@ -217,8 +217,9 @@ struct log_entry {
 bool log_sorted(const struct store_log *logs, size_t count, enum log_kind kind, struct buffer *list,
                 struct error *err);
 /* Whether a row is what that kind of put consists of, and ends where it should: before anything of it is
- * used. */
-bool log_check_row(const struct log_entry *entry, enum log_kind kind, bool verify, struct error *err);
+ * used. *size: its bytes. */
+bool log_check_row(const struct log_entry *entry, enum log_kind kind, bool verify, size_t *size,
+                   struct error *err);
 
 static inline void resource_key_write(uint8_t out[static RESOURCE_KEY_SIZE], const struct resource_key *key)
 {

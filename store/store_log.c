@@ -314,7 +314,8 @@ static bool has_right_sizes(const struct change *change, bool verify)
            (!verify || value_is_sealed(change->bytes, change->size, change->key, change->key_size));
 }
 
-bool log_check_row(const struct log_entry *entry, enum log_kind kind, bool verify, struct error *err)
+bool log_check_row(const struct log_entry *entry, enum log_kind kind, bool verify, size_t *size,
+                   struct error *err)
 {
     const struct change *change = entry->row;
     for (uint32_t i = 0; i < entry->count; i++) {
@@ -324,5 +325,6 @@ bool log_check_row(const struct log_entry *entry, enum log_kind kind, bool verif
             return bad_log(err);
         change = change_next(change);
     }
+    *size = (size_t)((const uint8_t *)change - (const uint8_t *)entry->row);
     return (entry->count && memcmp(entry->row->key, entry->key.bytes, HASH_SIZE) == 0) || bad_log(err);
 }

@@ -148,13 +148,6 @@ bool keys_save(struct store_txn *txn, struct error *err)
 
 /* ---- puts ---- */
 
-static size_t entries_of(const struct store_txn *txn, enum store_db db)
-{
-    MDB_stat stat = {0};
-    mdb_stat(txn->txn, txn->store->dbi[db], &stat);
-    return stat.ms_entries;
-}
-
 /* Puts with the given flags through the transaction's cursor: a key that belongs to the page of the one
  * before it is found there without a descent, so callers put in key order where they can. `existing` as in
  * value_put. */
@@ -162,13 +155,17 @@ static bool put(struct store_txn *txn, enum store_db db, MDB_val *key, MDB_val *
                 MDB_val *existing, bool *existed, struct error *err)
 {
     MDB_cursor **cursor = &txn->cursors[db];
+    const MDB_val wanted = *stored;
     guard_enter(txn->store);
     int rc = *cursor ? MDB_SUCCESS : mdb_cursor_open(txn->txn, txn->store->dbi[db], cursor);
-    size_t before = entries_of(txn, db);
     if (rc == MDB_SUCCESS)
-        rc = mdb_cursor_put(*cursor, key, stored, flags | (existing ? MDB_NOOVERWRITE : 0));
-    if (rc == MDB_SUCCESS && entries_of(txn, db) > before)
+        rc = mdb_cursor_put(*cursor, key, stored, flags | MDB_NOOVERWRITE);
+    if (rc == MDB_SUCCESS)
         keys_add(txn, db, key, NULL);
+    if (rc == MDB_KEYEXIST && !existing) { /* no new key */
+        *stored = wanted;
+        rc = mdb_cursor_put(*cursor, key, stored, flags);
+    }
     guard_leave();
     if (existing) {
         *existed = rc == MDB_KEYEXIST;

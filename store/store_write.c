@@ -328,29 +328,105 @@ static void prefetch_row(const struct log_entry *entries, size_t count, size_t i
         __builtin_prefetch(row + line);
 }
 
-bool store_put_logs(struct store_txn *txn, const struct store_log *logs, size_t count, bool verify,
-                    struct error *err)
+/* A transaction takes no more rows when the pages that it changes may be so much: they are in memory until it
+ * is committed. */
+#define COMMIT_BYTES ((size_t)32 << 20)
+
+/* Where the puts of logs stand: at an entry of the sorted list of a kind. */
+struct log_position {
+    enum log_kind kind;
+    size_t entry;
+};
+
+struct log_puts {
+    const struct store_log *logs;
+    size_t count;
+    bool verify;
+    bool (*last)(struct store_txn *txn, void *ctx, struct error *err);
+    void *ctx;
+    struct log_position done, reached; /* what is committed; what the transaction that runs has put */
+    struct buffer list;                /* of the kind `listed` */
+    enum log_kind listed;
+};
+
+/* Sorts the entries of the kind, unless they are the ones that were sorted last. */
+static bool list_kind(struct log_puts *puts, enum log_kind kind, struct error *err)
+{
+    if (puts->listed == kind)
+        return true;
+    puts->listed = kind;
+    return log_sorted(puts->logs, puts->count, kind, &puts->list, err);
+}
+
+/* What an entry changes of pages that are there before it, at the most: with few keys in large trees each has
+ * a page of its own in every tree that its row goes to. */
+static size_t pages_of_entry(const struct store_txn *txn, enum log_kind kind, size_t entries)
+{
+    static const enum store_db trees[LOG_KINDS][4] = {
+        [LOG_GEOMETRIES] = {DB_GEOMETRY},
+        [LOG_CONTAINERS] = {DB_CONTAINERS, DB_RESOURCES, DB_USES, DB_NAMES},
+        [LOG_SOURCES] = {DB_SOURCES, DB_PLACES, DB_STEMS},
+        [LOG_PARTS] = {DB_PARTS}};
+    size_t bytes = 0;
+    for (size_t i = 0; i < 4 && trees[kind][i] != DB_META; i++) {
+        MDB_stat stat = {0};
+        mdb_stat(txn->txn, txn->store->dbi[trees[kind][i]], &stat);
+        size_t pages = stat.ms_leaf_pages < entries ? stat.ms_leaf_pages : entries;
+        bytes += pages * stat.ms_psize / (entries + 1);
+    }
+    return bytes;
+}
+
+/* Puts entries of one kind from puts->reached on, until the transaction has as many bytes as it may. */
+static bool put_entries(struct store_txn *txn, struct log_puts *puts, size_t *bytes, struct error *err)
 {
     static bool (*const put[LOG_KINDS])(struct store_txn *, const struct change *, size_t,
                                         struct error *) = {[LOG_GEOMETRIES] = put_geometry,
                                                            [LOG_CONTAINERS] = put_container,
                                                            [LOG_SOURCES] = put_source,
                                                            [LOG_PARTS] = put_part};
-    struct buffer list = {0};
+    enum log_kind kind = puts->reached.kind;
+    const struct log_entry *entries = (const struct log_entry *)puts->list.data;
+    size_t count = puts->list.size / sizeof *entries, i = puts->reached.entry, size;
+    const size_t pages = pages_of_entry(txn, kind, count);
     bool done = true;
-    for (int kind = 0; kind < LOG_KINDS && done; kind++) {
-        done = log_sorted(logs, count, (enum log_kind)kind, &list, err);
-        const struct log_entry *entries = (const struct log_entry *)list.data;
-        size_t entry_count = list.size / sizeof *entries;
-        for (size_t i = 0; i < entry_count && done; i++) {
-            prefetch_row(entries, entry_count, i + PREFETCH_AHEAD);
-            if (kind == LOG_CONTAINERS && i > 0 && hash_equal(&entries[i].key, &entries[i - 1].key))
-                continue;
-            done = log_check_row(&entries[i], (enum log_kind)kind, verify, err) &&
-                   put[kind](txn, entries[i].row, entries[i].count, err);
-        }
+    for (; i < count && done && *bytes < COMMIT_BYTES; i++) {
+        prefetch_row(entries, count, i + PREFETCH_AHEAD);
+        if (kind == LOG_CONTAINERS && i > 0 && hash_equal(&entries[i].key, &entries[i - 1].key))
+            continue;
+        done = log_check_row(&entries[i], kind, puts->verify, &size, err) &&
+               put[kind](txn, entries[i].row, entries[i].count, err);
+        *bytes += done ? size + pages : 0;
     }
-    buffer_free(&list);
+    puts->reached = i < count ? (struct log_position){kind, i} : (struct log_position){kind + 1, 0};
+    return done;
+}
+
+static bool put_some(struct store_txn *txn, void *ctx, struct error *err)
+{
+    struct log_puts *puts = ctx;
+    size_t bytes = 0;
+    puts->reached = puts->done;
+    while (puts->reached.kind < LOG_KINDS && bytes < COMMIT_BYTES)
+        if (!list_kind(puts, puts->reached.kind, err) || !put_entries(txn, puts, &bytes, err))
+            return false;
+    return puts->reached.kind < LOG_KINDS || puts->last(txn, puts->ctx, err);
+}
+
+bool store_commit_logs(struct store *store, const struct store_log *logs, size_t count, bool verify,
+                       bool (*last)(struct store_txn *txn, void *ctx, struct error *err), void *ctx,
+                       struct error *err)
+{
+    struct log_puts puts = {
+        .logs = logs, .count = count, .verify = verify, .last = last, .ctx = ctx, .listed = LOG_KINDS};
+    bool done = true;
+    /* Kinds are in the order in which one may stand without the next: a geometry that nothing uses, a content
+     * without a place. */
+    while (done && puts.done.kind < LOG_KINDS) {
+        done = store_update(store, put_some, &puts, err);
+        puts.done = puts.reached;
+    }
+    buffer_free(&puts.list);
     return done;
 }
 

@@ -71,16 +71,21 @@ struct logs {
     struct store_log log[2];
 };
 
-static bool put_logs(struct store_txn *txn, void *ctx, struct error *err)
+static bool nothing_more(struct store_txn *txn, void *ctx, struct error *err)
 {
-    const struct logs *logs = ctx;
-    return store_put_logs(txn, logs->log, 2, true, err);
+    (void)txn, (void)ctx, (void)err;
+    return true;
+}
+
+static bool commit_logs(struct store *store, const struct logs *logs, struct error *err)
+{
+    return store_commit_logs(store, logs->log, 2, true, nothing_more, NULL, err);
 }
 
 static void commit(struct store *store, struct logs *logs)
 {
     struct error err = {0};
-    if (!store_update(store, put_logs, logs, &err))
+    if (!commit_logs(store, logs, &err))
         fail_msg("%s", err.msg);
 }
 
@@ -213,7 +218,7 @@ static void geometries(void **state)
     store_end_read(txn);
     encoded.data[encoded.size - 1] ^= 1;
     assert_true(store_log_geometry(&logs.log[0], 3, &hash, encoded.data, encoded.size, &err));
-    assert_false(store_update(store, put_logs, &logs, &err));
+    assert_false(commit_logs(store, &logs, &err));
     assert_int_equal(err.code, ERROR_STORE);
     assert_non_null(strstr(err.msg, "other bytes have the same hash"));
     store_close(store);
@@ -262,7 +267,7 @@ static void a_spoiled_log_is_refused(void **state)
         for (size_t i = 0; i < used[p]; i++) {
             uint8_t *byte = logs.log[0].memory + part[p] + i, was = *byte;
             *byte ^= 0x90;
-            refused += !store_update(store, put_logs, &logs, &err);
+            refused += !commit_logs(store, &logs, &err);
             error_clear(&err);
             *byte = was;
         }
@@ -271,12 +276,80 @@ static void a_spoiled_log_is_refused(void **state)
          mark++) {
         uint64_t was = *mark;
         *mark = UINT64_MAX / 3;
-        assert_false(store_update(store, put_logs, &logs, &err));
+        assert_false(commit_logs(store, &logs, &err));
         assert_int_equal(err.code, ERROR_STORE);
         error_clear(&err);
         *mark = was;
     }
     store_close(store);
+    free_logs(&logs);
+}
+
+struct between {
+    struct store *store;
+    uint64_t first; /* the commit before */
+    size_t commits; /* that there are when the last transaction ends */
+    size_t live,
+        known; /* contents that have a place, and all of them, as a reader beside it sees them then */
+};
+
+static bool count_content(const struct hash *container, const struct container_head *head, void *ctx)
+{
+    (void)container, (void)head;
+    (*(size_t *)ctx)++;
+    return true;
+}
+
+/* In the last transaction: what those before it have made readers see. */
+static bool look_between(struct store_txn *txn, void *ctx, struct error *err)
+{
+    struct between *between = ctx;
+    struct store_txn *reader = store_begin_read(between->store, err);
+    (void)txn;
+    assert_non_null(reader);
+    between->commits = store_commit(reader) - between->first;
+    between->known = 0;
+    assert_true(store_each_content(reader, count_content, &between->known, err));
+    between->live = fixture_live(reader);
+    store_end_read(reader);
+    return true;
+}
+
+/* Much is put in several transactions: geometry, then contents, then places, and never these without those.
+ */
+static void much_is_put_in_parts(void **state)
+{
+    enum { GEOMETRIES = 28, GEOMETRY = 2 << 20, CONTENTS = 1500 };
+    (void)state;
+    struct logs logs;
+    struct error err = {0};
+    uint8_t *bytes = calloc(1, GEOMETRY);
+    char path[16];
+    setup_logs(&logs);
+    assert_non_null(bytes);
+    for (unsigned i = 0; i < GEOMETRIES; i++) {
+        struct hash key = fixture_content(10000 + i);
+        bytes[0] = (uint8_t)i;
+        assert_true(store_log_geometry(&logs.log[i & 1], i, &key, bytes, GEOMETRY, &err));
+    }
+    for (unsigned i = 0; i < CONTENTS; i++) {
+        snprintf(path, sizeof path, "%u", i);
+        log_content(&logs.log[i & 1], 2 * i, i, path);
+        log_source(&logs.log[i & 1], 2 * i + 1, path, i, i);
+    }
+    struct store *store = fixture_open(STORE_CREATE);
+    struct store_txn *txn = store_begin_read(store, &err);
+    struct between between = {.store = store, .first = store_commit(txn)};
+    store_end_read(txn);
+    assert_true(store_commit_logs(store, logs.log, 2, true, look_between, &between, &err));
+    assert_true(between.commits >= 1); /* 56 MB of geometry */
+    assert_int_equal(between.known % CONTENTS, 0);
+    assert_true(between.live <= between.known);
+    txn = store_begin_read(store, &err);
+    assert_int_equal(fixture_live(txn), CONTENTS);
+    store_end_read(txn);
+    store_close(store);
+    free(bytes);
     free_logs(&logs);
 }
 
@@ -287,6 +360,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(order_decides, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(a_log_serves_again, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(geometries, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(much_is_put_in_parts, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(a_full_log_says_so, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(a_spoiled_log_is_refused, fixture_setup, fixture_teardown),
     };
