@@ -377,9 +377,24 @@ bool anchor_glance(const struct anchor_map *map, const struct anchor_form *form,
     return ends.run_start >= 0 || ends.run_end >= 0;
 }
 
-/* Marks the indices that are used; false at the first out of range. */
-static bool measure_indices(const struct view *view, struct anchor_scratch *scratch,
-                            struct anchor_evidence *out, uint64_t *bad)
+/* Triangles that use an index twice. Equal words are equal whatever their byte order. */
+static uint32_t count_degenerate(const struct view *view)
+{
+    uint32_t degenerate = 0;
+    const uint8_t *at = view->indices;
+    for (uint32_t i = 0; i < view->place->index_count; i += 3, at += 6) {
+        uint16_t a, b, c;
+        memcpy(&a, at, 2);
+        memcpy(&b, at + 2, 2);
+        memcpy(&c, at + 4, 2);
+        degenerate += (a == b) | (b == c) | (a == c);
+    }
+    return degenerate;
+}
+
+/* Marks the indices that are used, and counts them; false at the first out of range. */
+static bool measure_use(const struct view *view, struct anchor_scratch *scratch, struct anchor_use *use,
+                        uint64_t *bad)
 {
     uint32_t count = view->place->index_count, limit = view->place->vertex_count;
     uint64_t first = view->place->index_offset / 2;
@@ -388,22 +403,23 @@ static bool measure_indices(const struct view *view, struct anchor_scratch *scra
         *bad = 2 * large;
         return false;
     }
-    uint32_t distinct = 0, degenerate = 0;
-    const uint8_t *at = view->indices;
-    for (uint32_t i = 0; i < count; i += 3, at += 6) {
-        uint32_t a = load_u16be(at), b = load_u16be(at + 2), c = load_u16be(at + 4);
-        scratch->used[a] = scratch->used[b] = scratch->used[c] = 1;
-        degenerate += (a == b) | (b == c) | (a == c);
-    }
+    for (uint32_t i = 0; i < count; i++)
+        scratch->used[index_at(view, i)] = 1;
+    use->distinct = 0;
     for (uint32_t v = 0; v < limit; v++)
-        distinct += scratch->used[v];
-    out->short_of_top += !scratch->used[limit - 1];
+        use->distinct += scratch->used[v];
+    use->exact = scratch->used[limit - 1];
     memset(scratch->used, 0, limit);
-    out->unreferenced += limit - distinct;
-    out->degenerate += degenerate;
-    out->triangles += count / 3;
-    out->vertices += limit;
     return true;
+}
+
+static void measure_indices(const struct view *view, struct anchor_use use, struct anchor_evidence *out)
+{
+    out->short_of_top += !use.exact;
+    out->unreferenced += view->place->vertex_count - use.distinct;
+    out->degenerate += count_degenerate(view);
+    out->triangles += view->place->index_count / 3;
+    out->vertices += view->place->vertex_count;
 }
 
 /* Whether the list begins elsewhere: the two words in front of the first index buffer may be indices too, or
@@ -517,6 +533,12 @@ struct faces {
     uint32_t sampled;
 };
 
+/* Edges as a part of what chance would have: 1 where nothing can be said. */
+static float coherence_of(const struct faces *faces)
+{
+    return faces->random > 0 ? (float)(faces->edges / faces->random) : 1.0f;
+}
+
 static void measure_faces(const struct view *view, struct faces *faces, struct anchor_evidence *out)
 {
     uint32_t triangles = view->place->index_count / 3;
@@ -546,18 +568,27 @@ static void measure_faces(const struct view *view, struct faces *faces, struct a
     }
 }
 
-bool anchor_measure(const struct anchor_map *map, const struct anchor_form *form, enum anchor_layout layout,
-                    const struct buffer_place *places, struct anchor_scratch *scratch,
-                    struct anchor_evidence *out, uint64_t *bad)
+/* Whether the descriptor's words say this layout. */
+static bool is_stated(const struct anchor_form *form, enum anchor_layout layout)
 {
-    bool stated = form->stated && (layout == ANCHOR_STATED) == (form->stated_vertex != form->index_pool);
-    *out = (struct anchor_evidence){.layout = (uint8_t)layout, .stated = stated};
+    return form->stated && (layout == ANCHOR_STATED) == (form->stated_vertex != form->index_pool);
+}
+
+bool anchor_measure(const struct anchor_map *map, const struct anchor_form *form, enum anchor_layout layout,
+                    const struct buffer_place *places, const struct anchor_use *known,
+                    struct anchor_scratch *scratch, struct anchor_evidence *out, uint64_t *bad)
+{
+    *out = (struct anchor_evidence){.layout = (uint8_t)layout, .stated = is_stated(form, layout)};
     struct box box = {.low = {INFINITY, INFINITY, INFINITY}, .high = {-INFINITY, -INFINITY, -INFINITY}};
     struct faces faces = {0};
     for (uint32_t i = 0; i < form->count; i++) {
         struct view view = view_of(map, &form->markers[i], &places[i]);
-        if (!measure_indices(&view, scratch, out, bad))
+        struct anchor_use use;
+        if (known && i == form->pivot)
+            use = *known;
+        else if (!measure_use(&view, scratch, &use, bad))
             return false;
+        measure_indices(&view, use, out);
     }
     for (uint32_t i = 0; i < form->count; i++) {
         struct view view = view_of(map, &form->markers[i], &places[i]);
@@ -569,7 +600,7 @@ bool anchor_measure(const struct anchor_map *map, const struct anchor_form *form
     struct view last = view_of(map, &form->markers[form->count - 1], &places[form->count - 1]);
     measure_ends(&first, &last, out);
     out->index_start = begins_elsewhere(&first) ? -1 : 1;
-    out->coherence = faces.random > 0 ? (float)(faces.edges / faces.random) : 1.0f;
+    out->coherence = coherence_of(&faces);
     for (int k = 0; k < 3; k++)
         out->extent[k] = box.any ? box.high[k] - box.low[k] : 0;
     out->radius = sqrtf(box.radius2);
@@ -683,6 +714,37 @@ double anchor_score(const struct anchor_evidence *e, double places, bool claimed
     score += sound ? sound_score(e) : normal_score(e) + position_score(e);
     score += !claimed && (sound || (e->normals && anchor_makes_sense(e))) ? BOUNDARY : 0;
     return score + (double)e->size_odds + (double)e->locality;
+}
+
+double anchor_score_most(const struct anchor_map *map, const struct anchor_form *form,
+                         enum anchor_layout layout, const struct buffer_place *place, struct anchor_use use,
+                         bool look, double places)
+{
+    struct view view = view_of(map, &form->markers[0], place);
+    struct anchor_evidence best = {.layout = (uint8_t)layout, .stated = is_stated(form, layout)};
+    best.vertices = place->vertex_count;
+    best.triangles = place->index_count / 3;
+    best.unreferenced = best.vertices - use.distinct;
+    best.short_of_top = !use.exact;
+    best.index_start = begins_elsewhere(&view) ? -1 : 1;
+    best.extent[0] = 1;
+    /* A sound place that turns out not to be makes no sense: it lacks BOUNDARY then, and what else it may be
+     * worth more, six for coherence and six for winding instead of four and four, is less than that. */
+    if (look) {
+        struct faces faces = {0};
+        measure_normals(&view, &best);
+        measure_faces(&view, &faces, &best);
+        measure_ends(&view, &view, &best);
+        best.coherence = coherence_of(&faces);
+        return anchor_score(&best, places, false);
+    }
+    best.normals = best.unit = view.normal ? best.vertices : 0;
+    best.run_start = best.run_end = 1;
+    if (is_perfect(&best) && best.index_start > 0)
+        return anchor_score(&best, places, false);
+    /* All that winding and coherence may give, and a little for sums in another order. */
+    double most = normal_score(&best) + 6 + 6 + BOUNDARY + 1e-6;
+    return index_score(&best) - log(places + 1) + (best.stated ? 1 : 0) + most;
 }
 
 bool anchor_is_exact(const struct anchor_evidence *e)

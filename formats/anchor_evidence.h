@@ -73,15 +73,29 @@ uint64_t anchor_probe_test(const struct anchor_probe *probe, const struct anchor
 bool anchor_glance(const struct anchor_map *map, const struct anchor_form *form,
                    const struct buffer_place *places, bool strict);
 
-/* Measures everything but stated size and locality. False when an index is out of range; *bad is its offset
- * then. */
+/* What a search knows of a buffer whose indices are all in range: how many vertices they use, and whether the
+ * last one is among them. */
+struct anchor_use {
+    uint32_t distinct;
+    bool exact;
+};
+
+/* Measures everything but stated size and locality. `known` is of the pivot's buffer and spares counting its
+ * indices; or NULL. False when an index is out of range; *bad is its offset then. */
 bool anchor_measure(const struct anchor_map *map, const struct anchor_form *form, enum anchor_layout layout,
-                    const struct buffer_place *places, struct anchor_scratch *scratch,
-                    struct anchor_evidence *out, uint64_t *bad);
+                    const struct buffer_place *places, const struct anchor_use *known,
+                    struct anchor_scratch *scratch, struct anchor_evidence *out, uint64_t *bad);
 
 /* The natural-log odds of the evidence against chance, in a section of `places` 4-byte places. `claimed`: a
  * part of the place is known to be another's. */
 double anchor_score(const struct anchor_evidence *evidence, double places, bool claimed);
+
+/* The most that anchor_score can say of a place of one buffer with that use, unclaimed and before sizes and
+ * neighbours are known: anchor_measure finds no more. `look`: normals and some faces are looked at for a
+ * closer answer; the pass over indices and positions, which can take away only, is left out in any case. */
+double anchor_score_most(const struct anchor_map *map, const struct anchor_form *form,
+                         enum anchor_layout layout, const struct buffer_place *place, struct anchor_use use,
+                         bool look, double places);
 
 /* Whether everything makes sense: perfect indices with nothing like them in front, positions somebody may
  * have stored, near each other where triangles join them, normals mostly unit and an end to their run. Two

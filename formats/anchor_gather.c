@@ -72,9 +72,30 @@ static void keep(struct anchor_found *found, const struct anchor_spot *spot)
     found->spots[at] = *spot;
 }
 
-/* Looks at a block of that layout and start; false when no more exact windows may be measured. Other windows
- * are passed over once their share is used up: there may be thousands in a region of boxes. */
-static bool try_start(struct hunt *h, enum anchor_layout layout, uint64_t start, bool strict)
+/* Notes a spot that cannot be among those kept, whatever would be measured of it: there may be thousands of
+ * equal blocks, or hundreds of windows in a list of many more indices. False when it can be. */
+static bool is_outdone(struct hunt *h, const struct anchor_use *use, const struct anchor_spot *place)
+{
+    struct anchor_found *found = h->found;
+    if (!use || found->count < ANCHOR_CANDIDATES || found->form.count > 1)
+        return false;
+    struct anchor_spot spot = *place;
+    for (int look = 0; look < 2; look++) {
+        spot.score = anchor_score_most(h->gather->map, &found->form, spot.layout, h->places, *use, look,
+                                       (double)(h->gather->in->size / 4));
+        if (!is_better(&spot, &found->spots[ANCHOR_CANDIDATES - 1])) {
+            keep(found, &spot);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Looks at a block of that layout and start, whose pivot has that use (NULL: not known); false when no more
+ * exact windows may be measured. Other windows are passed over once their share is used up: there may be
+ * thousands in a region of boxes. */
+static bool try_start(struct hunt *h, enum anchor_layout layout, uint64_t start, const struct anchor_use *use,
+                      bool strict)
 {
     struct anchor_gather *g = h->gather;
     const struct anchor_form *form = &h->found->form;
@@ -87,8 +108,10 @@ static bool try_start(struct hunt *h, enum anchor_layout layout, uint64_t start,
         return strict;
     }
     h->measure[strict] -= spot.end - start;
+    if (is_outdone(h, use, &spot))
+        return true;
     uint64_t bad;
-    if (!anchor_measure(g->map, form, layout, h->places, g->scratch, &spot.evidence, &bad))
+    if (!anchor_measure(g->map, form, layout, h->places, use, g->scratch, &spot.evidence, &bad))
         return true;
     spot.score = anchor_score(&spot.evidence, (double)(g->in->size / 4), false);
     if (!h->found->spots) {
@@ -113,7 +136,7 @@ static bool try_sequence(struct hunt *h, uint64_t offset, bool strict)
     const struct anchor_form *form = &h->found->form;
     uint64_t at = offset;
     if (form->pivot == 0)
-        return try_start(h, ANCHOR_SEQUENCE, at, strict);
+        return try_start(h, ANCHOR_SEQUENCE, at, NULL, strict);
     if (at % 16 != 0)
         return true;
     for (uint32_t i = form->pivot - 1; i > 0; i--) {
@@ -125,7 +148,7 @@ static bool try_sequence(struct hunt *h, uint64_t offset, bool strict)
     uint64_t first = pair_bytes(&form->markers[0]) + 12;
     for (uint64_t slack = 0; slack < 16; slack += 4)
         if (first + slack <= at &&
-            !try_start(h, ANCHOR_SEQUENCE, (at - first - slack) & ~UINT64_C(3), strict))
+            !try_start(h, ANCHOR_SEQUENCE, (at - first - slack) & ~UINT64_C(3), NULL, strict))
             return false;
     return true;
 }
@@ -170,10 +193,11 @@ static bool on_window(void *context, const struct anchor_window *window)
     struct hunt *h = context;
     const struct anchor_form *form = &h->found->form;
     bool strict = !window->exact || window->distinct < form->markers[form->pivot].vertex_count;
+    struct anchor_use use = {window->distinct, window->exact};
     static const enum anchor_layout grouped[] = {ANCHOR_GROUPED, ANCHOR_STATED};
     for (int i = 0; i < 2 && window->offset >= h->pivot_offset; i++)
         if (anchor_form_has_layout(form, grouped[i]) &&
-            !try_start(h, grouped[i], window->offset - h->pivot_offset, strict))
+            !try_start(h, grouped[i], window->offset - h->pivot_offset, &use, strict))
             return false;
     return !anchor_form_has_layout(form, ANCHOR_SEQUENCE) || try_sequence(h, window->offset, strict);
 }
@@ -215,7 +239,7 @@ static bool try_run(struct hunt *h, uint64_t normal)
         return true;
     uint64_t start = normal - before;
     uint32_t had = h->found->count;
-    if (!try_start(h, ANCHOR_GROUPED, start, true))
+    if (!try_start(h, ANCHOR_GROUPED, start, NULL, true))
         return false;
     uint64_t end = anchor_place(form, ANCHOR_GROUPED, start, h->gather->in->size, h->places);
     if (h->found->count == had && !h->found->out_of_range && end && !walled(h->gather->in, start, end))
