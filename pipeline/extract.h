@@ -22,7 +22,7 @@
 #include "store/record.h"
 
 /* Of the rules by which members are found and named; part of an archive's result. */
-#define EXTRACT_VERSION 3
+#define EXTRACT_VERSION 4
 
 /* What an input may cost. One that is hit is an outcome, over-limit or too-deep, whose message names the
  * option of `run` and its value. 0: no limit, but of depth. Outcomes depend on nothing but the input and

@@ -16,8 +16,18 @@
 /* How often an archive with a directory is opened again to get past a member that cannot be unpacked. Each
  * time costs a listing. */
 #define REOPEN_MOST 16
+/* How often an archive is read once more for its hard links: each time one link to each member gets its
+ * bytes. */
+#define LINKS_MOST 16
 /* Answers in a row that bring nothing, before a reader is taken to be stuck. */
 #define IDLE_MOST 1000
+
+/* A hard link to a member that was met before. */
+struct hard_link {
+    char *name;   /* as the archive has it */
+    char *target; /* in address form */
+    bool taken;   /* it has had its bytes */
+};
 
 struct archive_unpacker {
     struct unpacker u;
@@ -39,6 +49,12 @@ struct archive_unpacker {
     const char *file_name;
     char *lone_name;
     uint64_t lone_offset;
+    struct buffer links; /* of struct hard_link; sorted by their targets once they are looked for */
+    size_t links_left, links_before; /* not taken: now, and when the current reading began */
+    unsigned links_round;            /* readings for them */
+    bool is_second;                  /* a reading for links, which notes none itself */
+    struct archive_unpacker
+        *second; /* the reading that is going on; the current member's bytes come from it */
 };
 
 /* ---- what went wrong ----------------------------------------------------------------------------------- */
@@ -382,6 +398,16 @@ struct unpacker *unpack_archive(struct feed *feed, struct signature signature, c
     return NULL;
 }
 
+static size_t link_count(const struct archive_unpacker *u)
+{
+    return u->links.size / sizeof(struct hard_link);
+}
+
+static struct hard_link *link_at(const struct archive_unpacker *u, size_t i)
+{
+    return (struct hard_link *)u->links.data + i;
+}
+
 static void close_archive(struct unpacker *unpacker)
 {
     struct archive_unpacker *u = (struct archive_unpacker *)unpacker;
@@ -390,6 +416,13 @@ static void close_archive(struct unpacker *unpacker)
     gunzip_free(u->gunzip);
     buffer_free(&u->peeked);
     free(u->lone_name);
+    for (size_t i = 0; i < link_count(u); i++) {
+        free(link_at(u, i)->name);
+        free(link_at(u, i)->target);
+    }
+    buffer_free(&u->links);
+    if (u->second)
+        unpack_close(&u->second->u);
 }
 
 /* ---- members ------------------------------------------------------------------------------------------- */
@@ -448,6 +481,38 @@ static bool leads_out(const char *name, const char *target)
     return false;
 }
 
+/* Whether a name is that of more than one member, so that nobody knows which a link means: the one that was
+ * there when it was made, or the one that replaced it. False also when memory runs out. */
+static bool is_shared(const struct name_set *names, const char *name)
+{
+    char *second = NULL;
+    bool shared = asprintf(&second, "%s~2", name) >= 0 && name_set_has(names, second);
+    free(second);
+    return shared;
+}
+
+/* Takes down a hard link whose bytes will be those of a member met before. One to anything else leads nowhere
+ * for certain. In a cpio the first name of a file has no bytes, so that a link to it says little. */
+static enum unpack_result note_link(struct archive_unpacker *u, const char *name, const char *link_target)
+{
+    struct hard_link link = {.name = strdup(name),
+                             .target = address_of_member(link_target, strlen(link_target))};
+    bool ok = link.name && link.target;
+    bool met = ok && name_set_has(&u->u.names, link.target) && !is_shared(&u->u.names, link.target);
+    if (met && u->kind != SIGNATURE_CPIO) {
+        buffer_append(&u->links, &link, sizeof link);
+        if (!u->links.failed)
+            return UNPACK_OK;
+        ok = false;
+    }
+    if (ok && !met)
+        u->u.flags |= FLAG_BIT(FLAG_BAD_LINK);
+    u->u.links++;
+    free(link.name);
+    free(link.target);
+    return ok ? UNPACK_OK : UNPACK_FAULT;
+}
+
 /* Whether the current entry is a file with bytes of its own. Links and devices are looked at for the flag. */
 static enum unpack_result is_content(struct archive_unpacker *u, bool *content)
 {
@@ -457,13 +522,8 @@ static enum unpack_result is_content(struct archive_unpacker *u, bool *content)
     *content = false;
     /* A cpio puts the bytes with the last of several links: a link with a size is a file. */
     if (link && (!archive_entry_size_is_set(u->entry) || archive_entry_size(u->entry) <= 0)) {
-        char *target = address_of_member(link, strlen(link));
-        if (!target)
+        if (!u->is_second && note_link(u, name ? name : "", link) == UNPACK_FAULT)
             return UNPACK_FAULT;
-        if (!name_set_has(&u->u.names, target))
-            u->u.flags |= FLAG_BIT(FLAG_BAD_LINK);
-        free(target);
-        u->u.links++;
     } else if (type == AE_IFLNK) {
         if (!symlink || leads_out(name ? name : "", symlink))
             u->u.flags |= FLAG_BIT(FLAG_BAD_LINK);
@@ -475,13 +535,9 @@ static enum unpack_result is_content(struct archive_unpacker *u, bool *content)
     return UNPACK_OK;
 }
 
-static enum unpack_result describe(struct archive_unpacker *u, struct member *member)
+/* What the header of the current entry says of the member's bytes. */
+static enum unpack_result describe_bytes(const struct archive_unpacker *u, struct member *member)
 {
-    const char *name = archive_entry_pathname(u->entry);
-    if (!name)
-        name = archive_entry_pathname_utf8(u->entry);
-    if (!unpack_name(&u->u, member, name, name ? strlen(name) : 0))
-        return UNPACK_FAULT;
     int64_t size = archive_entry_size_is_set(u->entry) ? archive_entry_size(u->entry) : -1;
     member->size_known = size >= 0;
     member->size = size >= 0 ? (uint64_t)size : 0;
@@ -492,6 +548,20 @@ static enum unpack_result describe(struct archive_unpacker *u, struct member *me
         return UNPACK_OK;
     failure_set(&member->failure, CONTAINER_ENCRYPTED, "encrypted");
     return UNPACK_FAILED;
+}
+
+static const char *entry_name(const struct archive_unpacker *u)
+{
+    const char *name = archive_entry_pathname(u->entry);
+    return name ? name : archive_entry_pathname_utf8(u->entry);
+}
+
+static enum unpack_result describe(struct archive_unpacker *u, struct member *member)
+{
+    const char *name = entry_name(u);
+    if (!unpack_name(&u->u, member, name, name ? strlen(name) : 0))
+        return UNPACK_FAULT;
+    return describe_bytes(u, member);
 }
 
 bool zip_end(struct feed *feed, uint8_t record[static ZIP_END_SIZE], uint64_t *at)
@@ -592,12 +662,9 @@ static enum unpack_result next_entry(struct archive_unpacker *u, struct member *
     return fail_archive(u);
 }
 
-static enum unpack_result next_member(struct unpacker *unpacker, struct member *member)
+static enum unpack_result next_in_order(struct archive_unpacker *u, struct member *member)
 {
-    struct archive_unpacker *u = (struct archive_unpacker *)unpacker;
     bool nomem = false;
-    if (u->ended)
-        return UNPACK_END;
     if (!u->archive) {
         u->ended = true;
         u->u.entries = 1;
@@ -608,6 +675,123 @@ static enum unpack_result next_member(struct unpacker *unpacker, struct member *
         return nomem ? UNPACK_FAULT : UNPACK_END;
     }
     return next_entry(u, member);
+}
+
+/* ---- hard links ----------------------------------------------------------------------------------------
+ * The bytes of a member are gone when a link to it is met. Once the archive is at its end it is read once
+ * more, and each member that a link leads to comes out again, as the link. What that brings counts for the
+ * limits like everything else. */
+
+static int by_target(const void *a, const void *b)
+{
+    const struct hard_link *x = a, *y = b;
+    int order = strcmp(x->target, y->target);
+    return order ? order : strcmp(x->name, y->name);
+}
+
+/* The first link to a target that has not had its bytes; NULL: none. */
+static struct hard_link *find_link(const struct archive_unpacker *u, const char *target)
+{
+    size_t low = 0, high = link_count(u);
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (strcmp(link_at(u, middle)->target, target) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < link_count(u) && strcmp(link_at(u, low)->target, target) == 0; low++)
+        if (!link_at(u, low)->taken)
+            return link_at(u, low);
+    return NULL;
+}
+
+/* Begins to read the archive again. */
+static enum unpack_result open_second(struct archive_unpacker *u)
+{
+    struct unpack_limits limits = u->u.limits;
+    bool nomem = true;
+    u->links_round++;
+    u->links_before = u->links_left;
+    limits.hashed = false;
+    struct feed *again = feed_window(u->u.feed, 0, feed_size(u->u.feed), false);
+    struct unpacker *second =
+        again ? unpack_archive(again, (struct signature){u->opened_as, false}, u->file_name, &limits, &nomem)
+              : NULL;
+    if (!second && nomem)
+        return UNPACK_FAULT;
+    u->second = (struct archive_unpacker *)second;
+    if (second)
+        u->second->is_second = true;
+    return second ? UNPACK_OK : UNPACK_END;
+}
+
+/* Goes on to the next member that a link leads to, and names it as the link. UNPACK_END: there is none in
+ * this reading any more. */
+static enum unpack_result next_linked(struct archive_unpacker *u, struct member *member)
+{
+    struct archive_unpacker *second = u->second;
+    int result;
+    while ((result = next_header(second)) == ARCHIVE_OK || result == ARCHIVE_WARN) {
+        const char *name = entry_name(second);
+        bool content = false;
+        char *address = name ? address_of_member(name, strlen(name)) : NULL;
+        if ((name && !address) || is_content(second, &content) == UNPACK_FAULT)
+            return UNPACK_FAULT;
+        struct hard_link *link = address && content ? find_link(u, address) : NULL;
+        free(address);
+        if (!link)
+            continue;
+        link->taken = true;
+        u->links_left--;
+        if (!unpack_name(&u->u, member, link->name, strlen(link->name)))
+            return UNPACK_FAULT;
+        return describe_bytes(second, member);
+    }
+    if (result != ARCHIVE_EOF)
+        take_failure(second, second->archive, CONTAINER_BAD_DIRECTORY, &u->u.failure);
+    return UNPACK_END;
+}
+
+/* Links that get no bytes: they stay counted. */
+static enum unpack_result leave_links(struct archive_unpacker *u)
+{
+    if (u->links_left && !u->u.failure.reason && u->links_round == LINKS_MOST)
+        failure_set(&u->u.failure, CONTAINER_OVER_LIMIT, "more than %u hard links to one member", LINKS_MOST);
+    u->u.links += u->links_left;
+    u->links_left = 0;
+    u->links_round = LINKS_MOST;
+    return UNPACK_END;
+}
+
+static enum unpack_result next_link(struct archive_unpacker *u, struct member *member)
+{
+    if (!u->links_round && link_count(u)) {
+        qsort(u->links.data, link_count(u), sizeof(struct hard_link), by_target);
+        u->links_left = link_count(u);
+    }
+    while (u->links_left && !u->u.failure.reason) {
+        if (!u->second && u->links_round == LINKS_MOST)
+            break;
+        enum unpack_result result = u->second ? UNPACK_OK : open_second(u);
+        if (result == UNPACK_OK)
+            result = next_linked(u, member);
+        if (result != UNPACK_END)
+            return result;
+        if (u->second)
+            unpack_close(&u->second->u);
+        u->second = NULL;
+        if (u->links_left == u->links_before)
+            break;
+    }
+    return leave_links(u);
+}
+
+static enum unpack_result next_member(struct unpacker *unpacker, struct member *member)
+{
+    struct archive_unpacker *u = (struct archive_unpacker *)unpacker;
+    enum unpack_result result = u->ended ? UNPACK_END : next_in_order(u, member);
+    return result == UNPACK_END ? next_link(u, member) : result;
 }
 
 /* ---- a member's bytes ---------------------------------------------------------------------------------- */
@@ -628,12 +812,13 @@ static enum unpack_result lone_block(struct archive_unpacker *u, struct member *
 static enum unpack_result next_block(struct unpacker *unpacker, struct member *member)
 {
     struct archive_unpacker *u = (struct archive_unpacker *)unpacker;
+    struct archive_unpacker *from = u->second ? u->second : u;
     if (!u->archive)
         return lone_block(u, member);
     for (unsigned idle = 0; idle < IDLE_MOST; idle++) {
         const void *bytes = NULL;
         la_int64_t offset = 0;
-        int result = archive_read_data_block(u->archive, &bytes, &u->u.block_size, &offset);
+        int result = archive_read_data_block(from->archive, &bytes, &u->u.block_size, &offset);
         u->u.block = bytes;
         u->u.block_offset = (uint64_t)offset;
         if (result == ARCHIVE_EOF) {
@@ -641,20 +826,20 @@ static enum unpack_result next_block(struct unpacker *unpacker, struct member *m
             return UNPACK_END;
         }
         /* Some readers only warn when a checksum does not fit the data. */
-        const char *warning = result == ARCHIVE_WARN ? archive_error_string(u->archive) : NULL;
+        const char *warning = result == ARCHIVE_WARN ? archive_error_string(from->archive) : NULL;
         bool bad = warning && reason_of(warning, CONTAINER_REASON_NONE) == CONTAINER_BAD_CRC;
         if (result == ARCHIVE_FATAL || result == ARCHIVE_FAILED || bad) {
-            u->broken = result == ARCHIVE_FATAL;
-            take_failure(u, u->archive, CONTAINER_BAD_CRC, &member->failure);
+            from->broken = result == ARCHIVE_FATAL;
+            take_failure(from, from->archive, CONTAINER_BAD_CRC, &member->failure);
             return UNPACK_FAILED;
         }
         if (u->u.block_size == 0 || offset < 0)
             continue;
         /* What came through a compression of the whole has been counted there. */
-        return is_compressed(u) || unpack_spend(&u->u, u->u.block_size, &member->failure) ? UNPACK_OK
-                                                                                          : UNPACK_FAILED;
+        return is_compressed(from) || unpack_spend(&u->u, u->u.block_size, &member->failure) ? UNPACK_OK
+                                                                                             : UNPACK_FAILED;
     }
-    u->broken = true;
+    from->broken = true;
     failure_set(&member->failure, CONTAINER_UNREADABLE, "its reader does not get on");
     return UNPACK_FAILED;
 }

@@ -417,16 +417,72 @@ static void links(void **state)
         {.name = "dir/soft.xpr", .symlink = "../dir/one.xpr"},
     };
     put_archive("in.tar", "pax", NULL, members, COUNT(members));
-    extracts("in.tar", "+ in.tar!dir/one.xpr xpr2 28\n/ in.tar read 2\n");
+    static const char both[] = "+ in.tar!dir/one.xpr xpr2 28\n+ in.tar!dir/hard.xpr xpr2 28\n";
+    char expected[160];
+    snprintf(expected, sizeof expected, "%s/ in.tar read 2\n", both);
+    extracts("in.tar", expected);
+    snprintf(expected, sizeof expected, "%s/ in.tar read 2 bad-link\n", both);
     members[3].symlink = "../../etc/passwd"; /* climbs out */
     put_archive("in.tar", "pax", NULL, members, COUNT(members));
-    extracts("in.tar", "+ in.tar!dir/one.xpr xpr2 28\n/ in.tar read 2 bad-link\n");
+    extracts("in.tar", expected);
     members[3].symlink = "/etc/passwd";
     put_archive("in.tar", "pax", NULL, members, COUNT(members));
-    extracts("in.tar", "+ in.tar!dir/one.xpr xpr2 28\n/ in.tar read 2 bad-link\n");
-    members[2].hardlink = "dir/none.xpr"; /* to nothing that was there before */
-    put_archive("in.tar", "pax", NULL, members, 3);
-    extracts("in.tar", "+ in.tar!dir/one.xpr xpr2 28\n/ in.tar read 2 bad-link\n");
+    extracts("in.tar", expected);
+}
+
+static void hard_links(void **state)
+{
+    (void)state;
+    struct pack_member members[] = {
+        {.name = "a.xpr", .bytes = XPR, .size = 28}, {.name = "b.bgf", .bytes = BGF, .size = sizeof BGF - 1},
+        {.name = "x%/c.xpr", .hardlink = "./a.xpr"}, {.name = "d.bgf", .hardlink = "b.bgf"},
+        {.name = "e.xpr", .hardlink = "a.xpr"},      {.name = "f.bgf", .bytes = BGF, .size = sizeof BGF - 1},
+    };
+    /* One link to each in every reading, by their names. */
+    static const char whole[] = "+ in.tar!a.xpr xpr2 28\n+ in.tar!b.bgf bgf 32\n+ in.tar!f.bgf bgf 32\n"
+                                "+ in.tar!e.xpr xpr2 28\n+ in.tar!d.bgf bgf 32\n+ in.tar!x%25/c.xpr xpr2 28\n"
+                                "/ in.tar read 6\n";
+    static const char *const wrapped[] = {NULL, "gzip", "zstd"};
+    for (size_t i = 0; i < COUNT(wrapped); i++) {
+        put_archive("in.tar", "pax", wrapped[i], members, COUNT(members));
+        extracts("in.tar", whole);
+        opens_text("in.tar!x%25/c.xpr", XPR);
+        opens_text("in.tar!e.xpr", XPR);
+    }
+    /* To a later member, to one that is not there, to itself, to a link, and to one name of two. */
+    static const char *const nowhere[] = {"f.bgf", "none", "d.bgf", "x%/c.xpr"};
+    for (size_t i = 0; i < COUNT(nowhere); i++) {
+        members[3].hardlink = nowhere[i];
+        put_archive("in.tar", "pax", NULL, members, COUNT(members));
+        extracts("in.tar", "+ in.tar!a.xpr xpr2 28\n+ in.tar!b.bgf bgf 32\n+ in.tar!f.bgf bgf 32\n"
+                           "+ in.tar!e.xpr xpr2 28\n+ in.tar!x%25/c.xpr xpr2 28\n/ in.tar read 6 bad-link\n");
+        refuses("in.tar!d.bgf", "d.bgf");
+    }
+    members[1].name = "a.xpr";
+    members[3].hardlink = "a.xpr";
+    put_archive("in.tar", "pax", NULL, members, 4);
+    extracts("in.tar", "+ in.tar!a.xpr xpr2 28\n+ in.tar!a.xpr~2 bgf 32\n/ in.tar read 4 bad-link\n");
+}
+
+/* A file of many names is had by 16 of them, and the archive says that there were more. */
+static void many_hard_links(void **state)
+{
+    (void)state;
+    struct pack_member members[19] = {{.name = "a.xpr", .bytes = XPR, .size = 28}};
+    char names[18][8], expected[1024] = "+ in.tar!a.xpr xpr2 28\n";
+    for (size_t i = 0; i < 18; i++) {
+        snprintf(names[i], sizeof names[i], "l%02zu.xpr", i);
+        members[i + 1] = (struct pack_member){.name = names[i], .hardlink = "a.xpr"};
+        if (i < 16)
+            sprintf(expected + strlen(expected), "+ in.tar!l%02zu.xpr xpr2 28\n", i);
+    }
+    put_archive("in.tar", "pax", NULL, members, 17);
+    char whole[1100];
+    snprintf(whole, sizeof whole, "%s/ in.tar read 17\n", expected);
+    extracts("in.tar", whole);
+    put_archive("in.tar", "pax", NULL, members, 19);
+    snprintf(whole, sizeof whole, "%s/ in.tar damaged over-limit 19\n", expected);
+    extracts("in.tar", whole);
 }
 
 static void empty_members(void **state)
@@ -668,6 +724,8 @@ int main(void)
         TEST(wide_names),
         TEST(escaped_files),
         TEST(links),
+        TEST(hard_links),
+        TEST(many_hard_links),
         TEST(empty_members),
         TEST(unknown_files),
         TEST(unknown_members),
