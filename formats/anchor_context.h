@@ -30,9 +30,11 @@ struct anchor_subject {
                        does */
 };
 
-/* Learns from the sure subjects where the stored size is, and sets size_match and size_odds of every
- * candidate. False when memory runs out. */
-bool anchor_apply_sizes(struct anchor_subject *subjects, size_t count, struct arena *arena);
+/* Learns from the sure subjects where the stored size is, what it measures and how closely, and sets
+ * size_match and size_odds of every candidate (anchor_size.c). `data`: the data section. False when memory
+ * runs out. */
+bool anchor_apply_sizes(const uint8_t *data, struct anchor_subject *subjects, size_t count,
+                        struct arena *arena);
 
 /* Learns from the sure subjects that are no stand-ins, all in the directory's order, how far neighbours are
  * apart, and sets locality of every candidate. Nothing is set where fewer than 16 teach. False when memory

@@ -32,6 +32,9 @@
  */
 #define OWN_ODDS_MIN 4.5
 
+/* A window that leaves more of the vertices unused is none that a list of theirs would be found by. */
+#define UNUSED_MOST 0.2
+
 struct locate {
     const struct anchor_input *in;
     const struct anchor_map *map;
@@ -507,7 +510,7 @@ static bool decide(struct locate *l)
         return false;
     for (int round = 0; round < ROUNDS && mark_sure(l); round++) {
         note_sure(l);
-        if (!anchor_apply_sizes(l->subjects, l->count, l->arena))
+        if (!anchor_apply_sizes(l->in->data, l->subjects, l->count, l->arena))
             return false;
         mark_stand_ins(l);
         if (!anchor_apply_locality(l->subjects, l->count, l->arena) || !assign_with(l, true))
@@ -614,6 +617,8 @@ static const char *doubt_of_context(const struct locate *l, const struct anchor_
         return "another resource, whose stored size it has, lies here too";
     if (may_be_cut_off(l, s))
         return "the file is truncated: its own block may be in what is missing";
+    if (e->size_match < -1)
+        return "it is far from the size that its descriptor stores";
     if (e->size_match < 0 && (double)e->locality <= LOCALITY_FAR)
         return "neither the stored size nor the neighbours' places speak for it";
     return NULL;
@@ -624,6 +629,10 @@ static const char *doubt_of(const struct locate *l, const struct anchor_subject 
 {
     const struct anchor_evidence *e = &s->candidates[s->item.chosen].evidence;
     bool imperfect = e->short_of_top || e->unreferenced;
+    if (imperfect && e->run_end < 0)
+        return "its indices do not use all vertices, and the normals go on behind them";
+    if (e->unreferenced > UNUSED_MOST * e->vertices)
+        return "its indices use too few of the vertices";
     if (l->found[s->group].exhausted || (l->found[s->group].skipped && imperfect))
         return "so many places look like its indices that not all were measured";
     const char *doubt = doubt_of_context(l, s);

@@ -183,10 +183,11 @@ struct anchor_evidence {
     uint32_t nonsense;        /* positions that no modeller stores: denormal, not finite, astronomic */
     int8_t run_start,
         run_end; /* 1: the run of unit normals begins (ends) with the buffer; -1: it goes on; 0: no normals */
-    int8_t index_start;      /* -1: small words in front of the indices, as of a longer list; 1: none */
-    int8_t stated;           /* 1: the descriptor's words give this layout; 0: they say nothing */
-    int8_t size_match;       /* 1: the stored size is this one's; -1: it is not; 0: not known */
-    uint8_t layout;          /* enum anchor_layout */
+    int8_t index_start; /* -1: small words in front of the indices, as of a longer list; 1: none */
+    int8_t stated;      /* 1: the descriptor's words give this layout; 0: they say nothing */
+    int8_t
+        size_match; /* 1: the stored size is this one's; -1: it is not; -2: it is far from it; 0: not known */
+    uint8_t layout; /* enum anchor_layout */
     float coherence;         /* length of a triangle's edge over the distance of two random vertices */
     float extent[3], radius; /* of all positions; radius: the greatest distance from the origin */
     float size_odds;         /* natural-log odds of that, by how often the container's sizes fit */
