@@ -19,6 +19,7 @@ struct anchor_spot {
 /* What was found for a form. */
 struct anchor_found {
     struct anchor_form form;
+    uint32_t resources; /* that have it */
     uint32_t count, dropped;
     struct anchor_spot
         *spots;        /* at most ANCHOR_CANDIDATES, best first, then by start; NULL when there are none */

@@ -47,7 +47,9 @@ struct locate {
     double free_places;        /* those that no sure placement covers */
     struct anchor_range *sure; /* the sure placements' blocks, sorted, each once */
     size_t sure_count;
-    double own_odds; /* natural log: that a block which is there is its resource's, see own_odds */
+    /* Natural log: that a block which is there is its resource's, see own_odds; of forms that several
+     * resources have, and that one has. */
+    double own_odds[2];
 };
 
 /* ---- forms
@@ -92,6 +94,7 @@ static bool group_forms(struct locate *l)
             g = ++l->found_count;
         }
         subject->group = (uint32_t)(g - 1);
+        l->found[g - 1].resources++;
     }
     return true;
 }
@@ -428,23 +431,32 @@ static bool has_rival(const struct anchor_subject *s)
     return false;
 }
 
+/* Whether no other resource of the container has the subject's form. */
+static bool is_single(const struct locate *l, const struct anchor_subject *s)
+{
+    return l->found[s->group].resources == 1;
+}
+
 /* The odds that a placed resource's block is its own and not one of equal counts that stands in for it: by
  * how many resources find nothing in this container, and how many find real geometry of their counts besides
- * their own. Both shares are counted as if half a resource more had been seen: that none was among few means
- * little. */
-static double own_odds(const struct locate *l)
+ * their own, which are mostly those whose counts another resource has, too. All shares are counted as if half
+ * a resource more had been seen: that none was among few means little. */
+static void set_own_odds(struct locate *l)
 {
-    uint32_t placed = 0, sound = 0, rivals = 0;
+    uint32_t placed = 0, sound[2] = {0}, rivals[2] = {0};
     for (size_t i = 0; i < l->count; i++) {
         const struct anchor_subject *s = &l->subjects[i];
         bool is_sound = s->item.chosen >= 0 && anchor_is_sound(&s->candidates[s->item.chosen].evidence);
+        bool single = is_single(l, s);
         placed += s->item.chosen >= 0;
-        sound += is_sound;
-        rivals += is_sound && has_rival(s);
+        sound[single] += is_sound;
+        rivals[single] += is_sound && has_rival(s);
     }
     double missing = ((double)(l->count - placed) + 0.5) / ((double)l->count + 1);
-    double rival = (rivals + 0.5) / (sound + 1.0);
-    return log((1 - missing) / (missing * rival));
+    for (int single = 0; single < 2; single++) {
+        double rival = (rivals[single] + 0.5) / (sound[single] + 1.0);
+        l->own_odds[single] = log((1 - missing) / (missing * rival));
+    }
 }
 
 /* Whether real geometry of the subject's counts, sound and nobody's, is left over where it shares a block:
@@ -516,7 +528,7 @@ static bool decide(struct locate *l)
         if (!anchor_apply_locality(l->subjects, l->count, l->arena) || !assign_with(l, true))
             return false;
     }
-    l->own_odds = own_odds(l);
+    set_own_odds(l);
     return mark_only_near(l) && mark_shared(l);
 }
 
@@ -595,7 +607,7 @@ static bool is_lone_model(const struct locate *l, const struct anchor_subject *s
 static bool may_be_cut_off(const struct locate *l, const struct anchor_subject *s)
 {
     const struct anchor_evidence *e = &s->candidates[s->item.chosen].evidence;
-    double odds = l->own_odds + fmin(0, (double)e->size_odds) + fmin(0, (double)e->locality);
+    double odds = l->own_odds[is_single(l, s)] + fmin(0, (double)e->size_odds) + fmin(0, (double)e->locality);
     if (!l->in->truncated || is_lone_model(l, s))
         return false;
     return s->shared || ((double)e->locality < LOCALITY_NEAR && odds < OWN_ODDS_MIN);

@@ -21,7 +21,7 @@ enum origin { FROM_START, FROM_MARKER, FROM_END, ORIGINS };
 /* Sizes that are about what was measured: many more fit by chance, so many more must agree. */
 #define WIDE         0.12
 #define TAUGHT_WIDE  12u
-#define SUPPORT_WIDE 0.6
+#define SUPPORT_WIDE 0.6  /* of those that state a size */
 #define WIDER        1.15 /* how many more must agree than within NEAR */
 #define ODDS_MAX     4.0
 /* So often a size fits by chance: the sizes of blocks of equal counts are spread over two powers of ten. */
@@ -29,7 +29,7 @@ enum origin { FROM_START, FROM_MARKER, FROM_END, ORIGINS };
 #define CHANCE_SLOPE 0.45
 /* A size that is far off, where most fit, is another model's. */
 #define FAR         0.1
-#define FAR_TIMES   4.0
+#define FAR_TIMES   2.5
 #define FAR_SUPPORT 0.75
 
 /* What a size may mean. The last two are measured only where none of the others is it. */
@@ -265,8 +265,9 @@ static bool judge_votes(const struct lesson *lesson, const uint16_t *votes, bool
     if (!find_constants(lesson, rule, within, arena, &states))
         return false;
     double asked = lesson->asked;
-    bool most = *agree >= (wide ? SUPPORT_WIDE : SUPPORT) * asked ||
-                (!wide && *agree >= MANY && *agree >= SUPPORT * states && *agree >= SOME * asked);
+    bool most =
+        (!wide && *agree >= SUPPORT * asked) ||
+        (*agree >= MANY && *agree >= (wide ? SUPPORT_WIDE : SUPPORT) * states && *agree >= SOME * asked);
     /* Chance makes three of four agree, not three of three. */
     if (!most || (*agree == TAUGHT && *agree < states))
         return true;

@@ -333,9 +333,10 @@ static bool is_complete(const struct pass_resource *r)
     return !resource->candidates_dropped && (resource->margin < ANCHOR_MARGIN || was_only_nearer(r));
 }
 
+/* Nothing of its own is left to be desired, and it is not far from the size that the descriptor stores. */
 static bool is_perfect(const struct anchor_evidence *e)
 {
-    return !e->short_of_top && !e->unreferenced && !e->nonsense;
+    return !e->short_of_top && !e->unreferenced && !e->nonsense && e->size_match >= -1;
 }
 
 /* An ambiguous resource: decided when its rivals' places turn out to be others', or far from where it must
@@ -368,7 +369,7 @@ static bool settle_contradicted(const struct again *a, size_t i, const struct pa
     const struct anchor_subject *s = &a->subjects[i];
     int32_t chosen = s->item.chosen;
     bool clear = chosen >= 0 && s->item.exact && s->item.margin >= ANCHOR_MARGIN &&
-                 !r->record->resource.candidates_dropped;
+                 !r->record->resource.candidates_dropped && s->candidates[chosen].evidence.size_match >= -1;
     struct hash geometry = {{0}};
     if (clear)
         geometry = pass_geometry_of(a->passes, r, (uint32_t)chosen);
