@@ -460,15 +460,17 @@ static void set_own_odds(struct locate *l)
 }
 
 /* Whether real geometry of the subject's counts, sound and nobody's, is left over where it shares a block:
- * that may be its own, and the stored size that speaks against it a number that means something else.
- * `owners` are sorted. */
+ * that may be its own, and the stored size that speaks against it a number that means something else; unless
+ * the shared block has that size and this one has not. `owners` are sorted. */
 static bool leaves_its_own(const struct anchor_subject *s, const struct owner *owners, size_t count)
 {
+    const int mine = s->candidates[s->item.chosen].evidence.size_match;
     for (uint32_t i = 0; i < s->count; i++) {
         const struct anchor_choice *other = &s->item.choices[i];
         struct owner key = {other->start, other->end, NULL};
         if (other->content != s->item.choices[s->item.chosen].content && other->score > 0 &&
             anchor_is_sound(&s->candidates[i].evidence) &&
+            !(mine > 0 && s->candidates[i].evidence.size_match < 0) &&
             !bsearch(&key, owners, count, sizeof *owners, owner_order))
             return true;
     }

@@ -40,6 +40,7 @@ struct size_rule {
     enum origin origin;
     int32_t offset; /* in words */
     enum measure measure;
+    bool wide;        /* sizes are about that, within WIDE; else within NEAR */
     double support;   /* share that fits, of what states a size there; 0: there is no such word */
     double tolerance; /* relative */
     float *constants; /* [constant_count], ascending: values that are no size, whoever has them */
@@ -198,33 +199,45 @@ static int stated_order(const void *left, const void *right)
     return (a->value > b->value) - (a->value < b->value);
 }
 
-/* Values that several sure placements have and that fit few of them: what stands there when no size does.
- * Then how many teachers state a size. False when memory runs out. */
-static bool find_constants(const struct lesson *lesson, struct size_rule *rule, double within,
-                           struct arena *arena, uint32_t *states)
+static double within(const struct size_rule *rule)
 {
-    struct stated list[TEACHERS];
-    uint32_t count = 0;
-    *states = 0;
-    rule->constants = arena_array(arena, lesson->asked, sizeof *rule->constants);
-    if (!rule->constants)
+    return rule->wide ? WIDE : NEAR;
+}
+
+/* What a sure placement measures. */
+static float measured(const struct lesson *lesson, const struct anchor_subject *s, enum measure measure)
+{
+    float measures[MEASURES];
+    measures_of(&s->candidates[s->item.chosen].evidence, measures);
+    if (measure >= READY)
+        measure_radii(lesson->data, &s->form, &s->candidates[s->item.chosen], measures);
+    return measures[measure];
+}
+
+/* Values that several sure placements have and that fit few of them: what stands there when no size does. All
+ * sure placements are asked, where teachers are some. False when memory runs out. */
+static bool find_constants(const struct lesson *lesson, struct size_rule *rule, struct arena *arena)
+{
+    struct stated *list = arena_array(arena, lesson->count, sizeof *list);
+    size_t count = 0;
+    rule->constants = arena_array(arena, lesson->count, sizeof *rule->constants);
+    if (!list || !rule->constants)
         return false;
     rule->constant_count = 0;
-    for (uint32_t t = 0; t < lesson->asked; t++) {
-        float value = word_at(&lesson->subjects[lesson->teachers[t]], rule->origin, rule->offset);
+    for (size_t i = 0; i < lesson->count; i++) {
+        const struct anchor_subject *s = &lesson->subjects[i];
+        float value = s->sure ? word_at(s, rule->origin, rule->offset) : 0;
         if (value > 0)
             list[count++] =
-                (struct stated){value, relative(value, lesson->measures[t][rule->measure]) < within};
+                (struct stated){value, relative(value, measured(lesson, s, rule->measure)) < within(rule)};
     }
     qsort(list, count, sizeof *list, stated_order);
-    for (uint32_t i = 0, end; i < count; i = end) {
-        uint32_t fits = 0;
+    for (size_t i = 0, end; i < count; i = end) {
+        size_t fits = 0;
         for (end = i; end < count && stated_order(&list[i], &list[end]) == 0; end++)
             fits += list[end].fits;
         if (end - i - fits >= TAUGHT && end - i > 3 * fits)
             rule->constants[rule->constant_count++] = list[i].value;
-        else
-            *states += end - i;
     }
     return true;
 }
@@ -236,34 +249,48 @@ static int double_order(const void *left, const void *right)
 }
 
 /* How tightly the rule fits: half as much again as what nine of ten that it fits keep within. */
-static double tolerance_of(const struct lesson *lesson, const struct size_rule *rule, double within)
+static double tolerance_of(const struct lesson *lesson, const struct size_rule *rule)
 {
     double errors[TEACHERS];
     size_t used = 0;
     for (uint32_t t = 0; t < lesson->asked; t++) {
         double error = relative(word_at(&lesson->subjects[lesson->teachers[t]], rule->origin, rule->offset),
                                 lesson->measures[t][rule->measure]);
-        if (error < within)
+        if (error < within(rule))
             errors[used++] = error;
     }
     qsort(errors, used, sizeof *errors, double_order);
-    double tolerance = used ? 1.5 * errors[used * 9 / 10] + 1e-5 : within;
-    return tolerance < within ? tolerance : within;
+    double tolerance = used ? 1.5 * errors[used * 9 / 10] + 1e-5 : within(rule);
+    return fmin(tolerance, within(rule));
+}
+
+/* The size a subject states; 0: none. A word that is no size, zero most of all, states nothing: that a
+ * resource is silent is no evidence against a place. */
+static float stated_size(const struct size_rule *rule, const struct anchor_subject *s)
+{
+    float stored = word_at(s, rule->origin, rule->offset);
+    for (size_t i = 0; i < rule->constant_count; i++)
+        if (rule->constants[i] == stored)
+            return 0;
+    return stored;
 }
 
 /* The rule that most votes are for, with its support when it is one. False when memory runs out. */
-static bool judge_votes(const struct lesson *lesson, const uint16_t *votes, bool wide, struct arena *arena,
-                        struct size_rule *rule, uint32_t *agree)
+static bool judge_votes(const struct lesson *lesson, bool wide, struct arena *arena, struct size_rule *rule,
+                        uint32_t *agree)
 {
+    const uint16_t *votes = wide ? lesson->wide : lesson->near;
     size_t best = most_votes(votes);
-    double within = wide ? WIDE : NEAR;
-    uint32_t states;
+    uint32_t states = 0;
     *rule = rule_of(best);
+    rule->wide = wide;
     *agree = votes[best];
     if (*agree < (wide ? TAUGHT_WIDE : TAUGHT))
         return true;
-    if (!find_constants(lesson, rule, within, arena, &states))
+    if (!find_constants(lesson, rule, arena))
         return false;
+    for (uint32_t t = 0; t < lesson->asked; t++)
+        states += stated_size(rule, &lesson->subjects[lesson->teachers[t]]) > 0;
     double asked = lesson->asked;
     bool most =
         (!wide && *agree >= SUPPORT * asked) ||
@@ -271,8 +298,9 @@ static bool judge_votes(const struct lesson *lesson, const uint16_t *votes, bool
     /* Chance makes three of four agree, not three of three. */
     if (!most || (*agree == TAUGHT && *agree < states))
         return true;
-    rule->support = *agree / (states + 1.0); /* one more might have failed: three that agree are few */
-    rule->tolerance = tolerance_of(lesson, rule, within);
+    rule->support =
+        fmin(1, *agree / (states + 1.0)); /* one more might have failed: three that agree are few */
+    rule->tolerance = tolerance_of(lesson, rule);
     return true;
 }
 
@@ -280,8 +308,8 @@ static bool judge_lesson(const struct lesson *lesson, struct arena *arena, struc
 {
     struct size_rule wide;
     uint32_t near_agree, wide_agree;
-    if (!judge_votes(lesson, lesson->near, false, arena, rule, &near_agree) ||
-        !judge_votes(lesson, lesson->wide, true, arena, &wide, &wide_agree))
+    if (!judge_votes(lesson, false, arena, rule, &near_agree) ||
+        !judge_votes(lesson, true, arena, &wide, &wide_agree))
         return false;
     if (wide.support > 0 && (rule->support <= 0 || wide_agree > WIDER * near_agree))
         *rule = wide;
@@ -317,17 +345,6 @@ static bool learn_size(struct lesson *lesson, struct arena *arena, struct size_r
 
 /* ---- judging ------------------------------------------------------------------------------------------- */
 
-/* The size a subject states; 0: none. A word that is no size, zero most of all, states nothing: that a
- * resource is silent is no evidence against a place. */
-static float stated_size(const struct size_rule *rule, const struct anchor_subject *s)
-{
-    float stored = rule->support > 0 ? word_at(s, rule->origin, rule->offset) : 0;
-    for (size_t i = 0; i < rule->constant_count; i++)
-        if (rule->constants[i] == stored)
-            return 0;
-    return stored;
-}
-
 /* A right place fails as often as the sure ones do, a wrong one fits by chance. */
 static void judge_size(const struct size_rule *rule, float stored, float measured, struct anchor_evidence *e)
 {
@@ -348,7 +365,7 @@ bool anchor_apply_sizes(const uint8_t *data, struct anchor_subject *subjects, si
     if (!learn_size(&lesson, arena, &rule))
         return false;
     for (size_t i = 0; i < count; i++) {
-        float stored = stated_size(&rule, &subjects[i]), measures[MEASURES];
+        float stored = rule.support > 0 ? stated_size(&rule, &subjects[i]) : 0, measures[MEASURES];
         for (uint32_t c = 0; c < subjects[i].count; c++) {
             struct candidate *candidate = &subjects[i].candidates[c];
             candidate->evidence.size_match = 0;

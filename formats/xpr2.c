@@ -535,4 +535,4 @@ static bool xpr2_decode(const struct input *in, struct arena *arena, struct cont
     return locate(&d);
 }
 
-const struct format format_xpr2 = {FORMAT_XPR2, 6, xpr2_probe, xpr2_decode};
+const struct format format_xpr2 = {FORMAT_XPR2, 7, xpr2_probe, xpr2_decode};

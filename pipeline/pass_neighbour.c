@@ -339,6 +339,19 @@ static bool is_perfect(const struct anchor_evidence *e)
     return !e->short_of_top && !e->unreferenced && !e->nonsense && e->size_match >= -1;
 }
 
+/* Whether the place is another resource's, too, by what was decided just now. */
+static bool is_shared(const struct again *a, size_t i, int32_t chosen)
+{
+    const struct anchor_choice *mine = &a->subjects[i].item.choices[chosen];
+    for (size_t k = 0; k < a->count; k++) {
+        const struct anchor_item *item = &a->subjects[k].item;
+        if (k != i && item->chosen >= 0 && item->choices[item->chosen].start == mine->start &&
+            item->choices[item->chosen].end == mine->end)
+            return true;
+    }
+    return false;
+}
+
 /* An ambiguous resource: decided when its rivals' places turn out to be others', or far from where it must
  * lie. */
 static bool settle_ambiguous(const struct again *a, size_t i, struct decision *out)
@@ -351,7 +364,9 @@ static bool settle_ambiguous(const struct again *a, size_t i, struct decision *o
         return false;
     struct hash geometry = pass_geometry_of(a->passes, r, (uint32_t)chosen);
     bool plain = a->plain[i].chosen == chosen && a->plain[i].exact && a->plain[i].margin >= ANCHOR_MARGIN;
-    if (hash_is_zero(&geometry) || (!plain && only_nearer(a, s, (uint32_t)chosen)))
+    /* That it lies near its neighbours is no reason to take what another has and leave what nobody has. */
+    if (hash_is_zero(&geometry) ||
+        (!plain && (only_nearer(a, s, (uint32_t)chosen) || is_shared(a, i, chosen))))
         return false;
     *out = (struct decision){a->numbers[i], (uint32_t)chosen, RESOURCE_ASSIGNED, s->item.margin, ""};
     snprintf(out->why, sizeof out->why, "%s",
@@ -456,7 +471,7 @@ static bool neighbour_commit(struct passes *passes, size_t unit, void *result, s
 }
 
 const struct stage pass_neighbour = {.name = "neighbour",
-                                     .version = 1,
+                                     .version = 2,
                                      .units = neighbour_units,
                                      .run = neighbour_run,
                                      .commit = neighbour_commit};

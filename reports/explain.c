@@ -190,8 +190,9 @@ static void say_evidence(char *line, size_t room, const struct anchor_evidence *
         say(line, room, ", laid out as the descriptor's words say");
     if (e->size_match)
         say(line, room,
-            e->size_match > 0 ? ", of the size the descriptor stores"
-                              : ", not of the size the descriptor stores");
+            e->size_match > 0    ? ", of the size the descriptor stores"
+            : e->size_match < -1 ? ", far from the size the descriptor stores"
+                                 : ", not of the size the descriptor stores");
     say(line, room, "; extent %.5g x %.5g x %.5g", (double)e->extent[0], (double)e->extent[1],
         (double)e->extent[2]);
     if (e->locality > 0.05f || e->locality < -0.05f)

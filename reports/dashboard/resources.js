@@ -96,7 +96,7 @@ const EVIDENCE = [
     ["run of normals ends here", (e) => sign("yes", "goes on")(e.run_end), (e) => e.run_end, higher],
     ["index list begins here", (e) => sign("yes", "began before")(e.index_start), (e) => e.index_start, higher],
     ["where the descriptor's words say", (e) => sign("yes", "no")(e.stated), (e) => e.stated, higher],
-    ["of the stored size", (e) => sign("yes", "no")(e.size_match), (e) => e.size_match, higher],
+    ["of the stored size", (e) => (e.size_match < -1 ? "far from it" : sign("yes", "no")(e.size_match)), (e) => e.size_match, higher],
     ["edge length over chance", (e) => measure(e.coherence), (e) => e.coherence, lower],
     ["extent", (e) => e.extent.map((x) => measure(x)).join(" × "), null, null],
     ["odds of that size", (e) => measure(e.size_odds), (e) => e.size_odds, higher],
