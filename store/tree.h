@@ -4,8 +4,9 @@
  * of this program's; what leads to them has none, but it is redundant enough that every single wrong bit
  * shows: a page carries its own number, keys ascend and stay between the separators above them, counts of
  * pages and entries are written down, each page of a file is exactly one of: a head, in one tree once, or
- * free, and this program writes down the sum of its keys (KEY_SUMS). This is the walk that holds all that. Opening a store does it (tree_verify), `check` goes deeper, and
- * `repair` goes on where something is wrong, with the range of keys that is missing.
+ * free, and this program writes down the sum of its keys (KEY_SUMS). This is the walk that holds all that.
+ * Opening a store does it (tree_verify), `check` goes deeper, and `repair` goes on where something is wrong,
+ * with the range of keys that is missing.
  *
  * Layout: LMDB 0.9 (mdb.c, "Page formats"), 64-bit; numbers are in the machine's byte order. Pure reading of
  * memory; any thread.
