@@ -251,7 +251,7 @@ static int double_order(const void *left, const void *right)
 /* How tightly the rule fits: half as much again as what nine of ten that it fits keep within. */
 static double tolerance_of(const struct lesson *lesson, const struct size_rule *rule)
 {
-    double errors[TEACHERS];
+    double errors[TEACHERS] = {0};
     size_t used = 0;
     for (uint32_t t = 0; t < lesson->asked; t++) {
         double error = relative(word_at(&lesson->subjects[lesson->teachers[t]], rule->origin, rule->offset),

@@ -242,6 +242,8 @@ static bool load_container(struct load *load, const struct hash *hash, const str
     ok = ok && take_textures(load, container, &out) &&
          store_each_resource_of(load->txn, hash, load_resource, load, load->err) &&
          load->err->code == ERROR_NONE;
+    load->stem = NULL;
+    load->container = NULL;
     free(stem);
     buffer_append(&load->containers, &out, sizeof out);
     return ok && (!load->containers.failed || passes_out_of_memory(load->err));
