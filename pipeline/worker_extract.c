@@ -273,11 +273,13 @@ static void hand_over(struct extraction *extraction)
 }
 
 /* Waits until so much content may be added to what is in flight; one item always may, when there is nothing
- * else. */
+ * else. Small items are looked at once for a handful of them. */
 static void wait_for_room(struct extraction *extraction, size_t size)
 {
     struct shared *shared = extraction->shared;
     unsigned slots;
+    if (extraction->items && extraction->used + size < HANDFUL_BYTES)
+        return;
     if (extraction->items &&
         extraction->used + size + shared_in_flight(shared, &slots) > shared->in_flight_most)
         hand_over(extraction);

@@ -242,6 +242,25 @@ static bool is_sorted(const uint8_t *elements, size_t count, size_t size,
     return true;
 }
 
+/* Buckets of at most so many elements are sorted where they lie: to call qsort costs more. */
+#define SORT_FEW_MOST  12
+#define SORT_SIZE_MOST 64
+
+static void sort_few(uint8_t *elements, size_t count, size_t size, int (*compare)(const void *, const void *))
+{
+    uint8_t moved[SORT_SIZE_MOST];
+    for (size_t i = 1; i < count; i++) {
+        size_t to = i;
+        while (to > 0 && compare(elements + (to - 1) * size, elements + i * size) > 0)
+            to--;
+        if (to == i)
+            continue;
+        memcpy(moved, elements + i * size, size);
+        memmove(elements + (to + 1) * size, elements + to * size, (i - to) * size);
+        memcpy(elements + to * size, moved, size);
+    }
+}
+
 void hash_sort(void *elements, size_t count, size_t size, int (*compare)(const void *, const void *))
 {
     unsigned bits = 1;
@@ -265,9 +284,13 @@ void hash_sort(void *elements, size_t count, size_t size, int (*compare)(const v
     for (size_t i = 0; i < count; i++)
         memcpy(to + ends[bucket_of(from + i * size, bits)]++ * size, from + i * size, size);
     memcpy(from, to, count * size);
-    for (size_t b = 0, start = 0; b < buckets; start = ends[b++])
-        if (ends[b] - start > 1)
-            qsort(from + start * size, ends[b] - start, size, compare);
+    for (size_t b = 0, start = 0; b < buckets; start = ends[b++]) {
+        size_t in_bucket = ends[b] - start;
+        if (in_bucket > SORT_FEW_MOST || size > SORT_SIZE_MOST)
+            qsort(from + start * size, in_bucket, size, compare);
+        else
+            sort_few(from + start * size, in_bucket, size, compare);
+    }
     free(ends);
     free(to);
 }
