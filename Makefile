@@ -244,6 +244,7 @@ demo: deps
 bench: $(PROGRAM)
 	$(PROGRAM) bench scan
 	$(PROGRAM) bench decode
+	$(PROGRAM) bench archives
 	$(PROGRAM) bench store
 	$(PROGRAM) bench serve
 	bench/cluster.sh $(PROGRAM)

@@ -23,6 +23,9 @@ struct bench_options {
 /* The whole run against reading and hashing the same bytes and writing the distinct geometry to a flat file.
  */
 int bench_decode(const struct bench_options *options);
+/* The whole run over compressed archives of four kinds, against libarchive's reading of them two at a time.
+ * Of the options all but `files` count; `bytes` are those of each kind, unpacked. */
+int bench_archives(const struct bench_options *options);
 /* A run over small files in which every hundredth and every tenth crashes its decoder, against the same run
  * without crashes. Only a program with ANCHORAGE_TEST_HOOKS can do that (`make bench-crash`). Of the options
  * all but `bytes` count. */

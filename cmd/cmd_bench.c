@@ -11,23 +11,25 @@ static const struct {
     const char *name;
     int (*run)(const struct bench_options *options);
 } benches[] = {
-    {"scan", bench_scan},   {"decode", bench_decode}, {"store", bench_store},
+    {"scan", bench_scan},   {"decode", bench_decode}, {"archives", bench_archives}, {"store", bench_store},
     {"serve", bench_serve}, {"report", bench_report}, {"crash", bench_crash},
 };
-#define BENCHES "scan, decode, store, serve, report, crash"
+#define BENCHES "scan, decode, archives, store, serve, report, crash"
 
 static const struct command command = {
     .name = "bench",
-    .usage = "scan|decode|store|serve|report|crash [--json]",
+    .usage = "scan|decode|archives|store|serve|report|crash [--json]",
     .purpose = "Measures beside the machine's own limit, in the same run: `scan` the anchor scan and all of\n"
-               "location, `decode` a whole run over an uncompressed corpus and over many small files, "
+               "location, `decode` a whole run over an uncompressed corpus and over many small files,\n"
+               "`archives` one over zip, tar.gz, tar.zst and 7z beside libarchive alone, "
                "`store` the codecs, `serve` answers over 100 000 resources, `report` pages and\n"
                "pictures of a disc's resources, `crash` a run whose decoders crash (of builds for tests).",
     .options =
         (const struct option_info[]){
             [OPT_JSON] = {"json", 0, NULL, "one JSON object"},
             [OPT_RUNS] = {"runs", 0, "N", "timed runs of each side (default: 5)"},
-            [OPT_MB] = {"megabytes", 0, "N", "size of the corpus of `decode` (default: 512)"},
+            [OPT_MB] = {"megabytes", 0, "N",
+                        "size of the corpus of `decode`, of each of `archives` (default: 512)"},
             [OPT_FILES] = {"files", 0, "N", "small files of `decode` (default: 100000) and `crash` (10000)"},
             [OPT_THREADS] = {"threads", 'j', "N", "threads (default: all processors)"},
             [OPT_DIRECTORY] = {"directory", 'd', "DIR", "where corpora and stores go (default: build/bench)"},
