@@ -5,11 +5,11 @@
 #include "bench/corpus/corpus.h"
 #include "cmd/cmd.h"
 
-enum { OPT_OUTPUT, OPT_SEED, OPT_SCALE, OPT_MODELS };
+enum { OPT_OUTPUT, OPT_SEED, OPT_SCALE, OPT_MODELS, OPT_IMAGES };
 
 static const struct command command = {
     .name = "corpus",
-    .usage = "-o DIR [--seed N] [--scale X] [--models DIR]",
+    .usage = "-o DIR [--seed N] [--scale X] [--models DIR] [--images]",
     .purpose = "Writes a corpus of every format, as plain files and in archives, with truth.jsonl beside it: "
                "what a decoder\n"
                "must say of each resource. Equal seeds give equal bytes.",
@@ -20,6 +20,9 @@ static const struct command command = {
             [OPT_SCALE] = {"scale", 0, "X", "1 is the studied disc, about 2 GB (default: 0.01)"},
             [OPT_MODELS] = {"models", 0, "DIR",
                             "take geometry from the OBJ files here, plain or in zip files"},
+            [OPT_IMAGES] =
+                {"images", 0, NULL,
+                 "also an image of a game disc and a pack with its parts, with files of their own"},
             {0},
         },
 };
@@ -47,6 +50,9 @@ int cmd_corpus(int argc, char **argv)
             break;
         case OPT_MODELS:
             options.models = argument;
+            break;
+        case OPT_IMAGES:
+            options.images = true;
             break;
         default:
             return option == OPTIONS_HELP ? EXIT_DONE : EXIT_USAGE;

@@ -56,7 +56,8 @@ static const char *in_folder(const char *name)
 static void write_corpus(const char *name, uint64_t seed, const char *models)
 {
     struct error err = {0};
-    struct corpus_options options = {in_folder(name), seed, SMALL, models};
+    struct corpus_options options = {
+        .directory = in_folder(name), .seed = seed, .scale = SMALL, .models = models};
     if (!corpus_write(&options, &err))
         fail_msg("%s", err.msg);
 }
@@ -575,16 +576,17 @@ static void test_refusals(void **state)
 {
     (void)state;
     struct error err = {0};
-    struct corpus_options options = {folder, 1, SMALL, NULL};
+    struct corpus_options options = {.directory = folder, .seed = 1, .scale = SMALL};
     assert_false(corpus_write(&options, &err)); /* not empty: the other tests' folders are in it */
     assert_int_equal(err.code, ERROR_USAGE);
     error_clear(&err);
-    options = (struct corpus_options){in_folder("refused"), 1, 0, NULL};
+    options = (struct corpus_options){.directory = in_folder("refused"), .seed = 1};
     assert_false(corpus_write(&options, &err));
     assert_int_equal(err.code, ERROR_USAGE);
     error_clear(&err);
     mkdir(in_folder("nothing"), 0777);
-    options = (struct corpus_options){in_folder("refused"), 1, SMALL, in_folder("nothing")};
+    options = (struct corpus_options){
+        .directory = in_folder("refused"), .seed = 1, .scale = SMALL, .models = in_folder("nothing")};
     assert_false(corpus_write(&options, &err)); /* no OBJ file there */
     assert_int_equal(err.code, ERROR_IO);
     assert_int_equal(access(in_folder("refused"), F_OK), -1);

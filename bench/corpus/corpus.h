@@ -76,6 +76,8 @@ struct corpus_options {
     double scale;
     const char
         *models; /* folder with OBJ files, plain or in zips, used as geometry; NULL: parametric shapes */
+    bool images; /* also an image of a game disc and a pack, with files of their own; the others are the same
+                  */
 };
 bool corpus_write(const struct corpus_options *options, struct error *err);
 

@@ -5,6 +5,7 @@
  * and the small files.
  */
 #include "bench/corpus/corpus_archive.h"
+#include "bench/corpus/corpus_image.h"
 #include "bench/corpus/corpus_internal.h"
 
 #include <dirent.h>
@@ -287,6 +288,165 @@ static bool write_containers(struct writer *w)
     return write_singles(w, &plan, &rng) && write_stages(w, &plan, &rng);
 }
 
+/* ---- images and packs ---- */
+
+/* Files for an image or a pack, of kinds [first, last) of the small formats, and an XPR2 container. */
+struct set {
+    struct corpus_file *files;
+    unsigned count;
+};
+
+static void set_free(struct set *set)
+{
+    for (unsigned i = 0; set->files && i < set->count; i++)
+        corpus_file_free(&set->files[i]);
+    free(set->files);
+}
+
+/* Folders in folders become one. */
+static void flatten(struct corpus_file *file)
+{
+    char *first = strchr(file->path, '/'), *last = strrchr(file->path, '/');
+    if (first != last)
+        memmove(first, last, strlen(last) + 1);
+}
+
+static bool make_set(struct writer *w, unsigned number, unsigned first, unsigned last, struct set *set)
+{
+    enum { SET_STREAM = 6 << 24, SET_WEAPON = 2000, SET_TEXTURE = 16 << 10 };
+    set->files = calloc(last - first + 1, sizeof *set->files);
+    if (!set->files)
+        return no_memory(w);
+    for (unsigned kind = first; kind < last; kind++) {
+        struct rng rng = rng_make(w->options->seed, SET_STREAM + number * small_kinds() + kind);
+        if (!make_small(&rng, kind, &set->files[set->count]))
+            return no_memory(w);
+        flatten(&set->files[set->count++]);
+    }
+    struct corpus_file *weapon = &set->files[set->count];
+    snprintf(weapon->path, sizeof weapon->path, "resource3d/ptc_%u_wep.xpr", SET_WEAPON + number);
+    if (!corpus_weapon(&w->world, SET_WEAPON + number, SET_TEXTURE, weapon))
+        return no_memory(w);
+    set->count++;
+    qsort(set->files, set->count, sizeof *set->files, compare_paths);
+    return true;
+}
+
+/* Writes a file that is no container itself. */
+static bool put_raw(struct writer *w, const char *path, const struct buffer *bytes)
+{
+    return bytes->failed ? no_memory(w)
+                         : sink_add(w->sinks[PLACE_PLAIN], path, bytes->data, bytes->size, w->err);
+}
+
+static bool put_truth_at(struct writer *w, const char *within, struct corpus_file *file)
+{
+    char path[sizeof file->path];
+    int length = snprintf(path, sizeof path, "%s!%s", within, file->path);
+    if (length < 0 || (size_t)length >= sizeof path)
+        return error_set(w->err, ERROR_LIMIT, ERROR_NO_OFFSET, "a path is too long");
+    memcpy(file->path, path, (size_t)length + 1);
+    return put_truth(w, PLACE_PLAIN, file);
+}
+
+/* Puts files under folders, each of which is the first part of their paths. There is a folder for each file
+ * at the most. */
+static unsigned put_in_folders(const struct set *set, struct image_file *files, struct image_file *folders,
+                               char (*names)[sizeof set->files->path])
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < set->count; i++) {
+        const struct corpus_file *file = &set->files[i];
+        const char *slash = strchr(file->path, '/');
+        size_t length = (size_t)(slash - file->path);
+        files[i] =
+            (struct image_file){.name = slash + 1, .bytes = file->bytes.data, .size = file->bytes.size};
+        if (!count || strlen(names[count - 1]) != length || memcmp(names[count - 1], file->path, length)) {
+            snprintf(names[count], sizeof *names, "%.*s", (int)length, file->path);
+            folders[count] = (struct image_file){.name = names[count], .in = &files[i], .folder = true};
+            count++;
+        }
+        folders[count - 1].in_count++;
+    }
+    return count;
+}
+
+static bool write_image(struct writer *w)
+{
+    static const char path[] = "images/disc.iso";
+    struct set set = {0};
+    struct buffer image = {0};
+    bool ok = make_set(w, 0, 0, small_kinds(), &set);
+    struct image_file *files = calloc(2 * (size_t)set.count + 1, sizeof *files);
+    char(*names)[sizeof set.files->path] = calloc((size_t)set.count + 1, sizeof *names);
+    ok = ok && ((files && names) || no_memory(w));
+    if (ok) {
+        unsigned folders = put_in_folders(&set, files, files + set.count, names);
+        image_xdvdfs(&image, files + set.count, folders, false);
+        ok = put_raw(w, path, &image);
+    }
+    for (unsigned i = 0; ok && i < set.count; i++)
+        ok = put_truth_at(w, path, &set.files[i]);
+    free(files);
+    free(names);
+    buffer_free(&image);
+    set_free(&set);
+    return ok;
+}
+
+/* Members of a pack have no names but their hashes, and so have the resources in them that are called after
+ * their file. */
+static bool name_by_hash(struct corpus_file *file, uint32_t hash)
+{
+    char name[16];
+    size_t i;
+    json_t *resource;
+    bool ok = true;
+    snprintf(name, sizeof name, "%08x", hash);
+    snprintf(file->path, sizeof file->path, "%s", name);
+    json_array_foreach(file->truth, i, resource)
+    {
+        const char *format = json_string_value(json_object_get(resource, "format"));
+        if (format && strcmp(format, "xbg7") != 0)
+            ok = json_object_set_new(resource, "name", json_string(name)) == 0 && ok;
+    }
+    return ok;
+}
+
+static bool write_pack(struct writer *w)
+{
+    enum { PARTS = 2 };
+    static const char path[] = "images/data.pak", *const part_paths[PARTS] = {"images/data.p00",
+                                                                              "images/data.p01"};
+    struct set set = {0};
+    struct buffer index = {0}, parts[IMAGE_PARTS] = {{0}};
+    /* MESHBIN and BMF are not told by their bytes alone, and names with endings are what a pack lacks. */
+    unsigned first = corpus_meshbin_kinds();
+    bool ok = make_set(w, 1, first, first + corpus_bgf_kinds(), &set);
+    struct pack_entry *entries = calloc((size_t)set.count + 1, sizeof *entries);
+    ok = ok && (entries || no_memory(w));
+    for (unsigned i = 0; ok && i < set.count; i++) {
+        uint32_t hash = (i + 1) * UINT32_C(2654435761); /* odd, so no two are equal */
+        const struct buffer *bytes = &set.files[i].bytes;
+        entries[i] =
+            (struct pack_entry){.hash = hash, .part = i % PARTS, .bytes = bytes->data, .size = bytes->size};
+        ok = name_by_hash(&set.files[i], hash) || no_memory(w);
+    }
+    if (ok)
+        image_ipfb(&index, parts, entries, set.count);
+    ok = ok && put_raw(w, path, &index);
+    for (unsigned i = 0; i < PARTS; i++)
+        ok = ok && put_raw(w, part_paths[i], &parts[i]);
+    for (unsigned i = 0; ok && i < set.count; i++)
+        ok = put_truth_at(w, path, &set.files[i]);
+    for (unsigned i = 0; i < PARTS; i++)
+        buffer_free(&parts[i]);
+    buffer_free(&index);
+    free(entries);
+    set_free(&set);
+    return ok;
+}
+
 /* What a running engine drew, for `run --captures`. */
 static bool write_captures(struct writer *w)
 {
@@ -352,7 +512,8 @@ bool corpus_write(const struct corpus_options *options, struct error *err)
         return error_set(err, ERROR_USAGE, ERROR_NO_OFFSET, "the scale must be above 0 and at most 16");
     bool ok = (!options->models || models_load(options->models, &w.world.models, err)) &&
               prepare(options->directory, err) && open_sinks(&w) && open_truth(&w) && write_small(&w) &&
-              write_containers(&w) && write_captures(&w);
+              write_containers(&w) && (!options->images || (write_image(&w) && write_pack(&w))) &&
+              write_captures(&w);
     for (enum place place = 0; place < PLACES; place++)
         ok = sink_close(w.sinks[place], err) && ok;
     if (w.truth && fclose(w.truth) != 0 && ok)

@@ -10,7 +10,7 @@ bats_require_minimum_version 1.5.0
 
 anchorage() { "$ANCHORAGE" "$@"; }
 
-make_corpus() { anchorage corpus -o "$BATS_FILE_TMPDIR/corpus" --seed 7 --scale 0.01; }
+make_corpus() { anchorage corpus -o "$BATS_FILE_TMPDIR/corpus" --seed 7 --scale 0.01 "$@"; } # make_corpus [OPTION...]
 make_store() { (cd "$BATS_FILE_TMPDIR/corpus" && anchorage run -q -s ../store . >/dev/null); }
 
 # A BGF of one triangle, byte for byte by the format page: HEADER(FILETYPE 0), OBJECT(LOD(PATCH(PMESH(XYZ, CONN)))), DONE.

@@ -4,7 +4,7 @@
 load helper
 
 setup_file() {
-    make_corpus
+    make_corpus --images
     make_store
 }
 
@@ -26,6 +26,21 @@ truth_lines() {
     truth_lines >"$BATS_TEST_TMPDIR/want"
     [ "$(wc -l <"$BATS_TEST_TMPDIR/want")" -gt 100 ]
     diff "$BATS_TEST_TMPDIR/want" "$BATS_TEST_TMPDIR/got"
+}
+
+@test "an image and a pack of the corpus are read, and nothing else of it changes with them" {
+    anchorage query -s "$BATS_FILE_TMPDIR/store" --containers --json |
+        jq -r 'select(.container | startswith("images/")) | select(.container | contains("!") | not) |
+            [.container, .format, .status] | @tsv' | sort >"$BATS_TEST_TMPDIR/got"
+    printf 'images/data.pak\tarchive\tread\nimages/disc.iso\txdvdfs\tread\n' | diff - "$BATS_TEST_TMPDIR/got"
+    [ "$(grep -c '"container":"images/data.pak!' "$BATS_FILE_TMPDIR/corpus/truth.jsonl")" -gt 10 ]
+    [ "$(grep -c '"container":"images/disc.iso!' "$BATS_FILE_TMPDIR/corpus/truth.jsonl")" -gt 50 ]
+    anchorage corpus -o "$BATS_TEST_TMPDIR/again" --seed 7 --scale 0.01 --images
+    diff -r "$BATS_FILE_TMPDIR/corpus" "$BATS_TEST_TMPDIR/again"
+    anchorage corpus -o "$BATS_TEST_TMPDIR/without" --seed 7 --scale 0.01
+    head -n "$(wc -l <"$BATS_TEST_TMPDIR/without/truth.jsonl")" "$BATS_FILE_TMPDIR/corpus/truth.jsonl" |
+        diff "$BATS_TEST_TMPDIR/without/truth.jsonl" -
+    diff -r -x images -x truth.jsonl "$BATS_FILE_TMPDIR/corpus" "$BATS_TEST_TMPDIR/without"
 }
 
 @test "every XBG7 entry of the truth is there under its name" {
