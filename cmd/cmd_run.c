@@ -73,8 +73,9 @@ static const struct command command = {
             [OPT_JOB] = {"job", 0, "DIR", "with --shard: do a shard of what `submit` has put into DIR"},
             [OPT_SEED] = {"seed", 0, "STORE", "with --shard: leave out what that store knows already"},
             [OPT_REPORT] = {"report", 0, "DIR", "write a report of the store into DIR at the end (`report`)"},
-            [OPT_MEMORY] = {"memory", 0, "SIZE",
-                            "memory to stay under, of all processes together (128M or more)"},
+            [OPT_MEMORY] =
+                {"memory", 0, "SIZE",
+                 "memory to stay under until the global passes, of all processes together (128M or more)"},
             [OPT_STALL] = {"stall-timeout", 0, "SECONDS",
                            "give up an item that makes no progress for so long (60)"},
             [OPT_SECONDS] = {"max-seconds", 0, "N",
