@@ -8,6 +8,7 @@
 #include "cmd/cmd.h"
 #include "cmd/filter.h"
 #include "cmd/limits.h"
+#include "pipeline/json_whole.h"
 #include "pipeline/lookup.h"
 #include "reports/aside.h"
 #include "reports/export.h"
@@ -122,6 +123,10 @@ static bool take(struct job *job, const struct view_resource *view, const struct
         .mirrored = draws_canonical(job, view) && view->outcome->canonical.mirrored,
         .extras = json_of_resource(view),
     };
+    if (!json_is_whole(item.extras)) {
+        json_decref((json_t *)item.extras);
+        return error_set(&job->err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory");
+    }
     job->written++;
     if (job->folder) {
         bool ok = write_alone(job, view, &item);

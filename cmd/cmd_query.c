@@ -1,4 +1,5 @@
 /* cmd_query.c - `anchorage query`: lists of what a store holds. */
+#include <errno.h>
 #include <string.h>
 
 #include "cmd/cmd.h"
@@ -73,12 +74,18 @@ struct query {
     struct error *err;
     struct table *table;
     uint64_t rows;
-    bool failed; /* printing did */
+    int failed; /* errno of a print that did */
 };
 
 static int status_colour(enum resource_status status)
 {
     return status == RESOURCE_DECLINED ? 33 : status == RESOURCE_AMBIGUOUS ? 35 : 32;
+}
+
+static void print_object(struct query *query, json_t *object)
+{
+    if (!json_print(object, stdout))
+        query->failed = errno ? errno : EIO;
 }
 
 static bool more(struct query *query)
@@ -101,7 +108,7 @@ static bool print_resource(const struct view_resource *view, void *ctx)
     struct query *query = ctx;
     const struct resource *resource = &view->record->resource;
     if (query->json) {
-        query->failed = !json_print(json_of_resource(view), stdout);
+        print_object(query, json_of_resource(view));
         return more(query);
     }
     struct table *table = query->table;
@@ -149,7 +156,7 @@ static bool print_container(const struct view_container *view, void *ctx)
 {
     struct query *query = ctx;
     if (query->json) {
-        query->failed = !json_print(json_of_container(view), stdout);
+        print_object(query, json_of_container(view));
     } else {
         struct table *table = query->table;
         const uint32_t *by = view->by_status;
@@ -199,7 +206,7 @@ static bool print_coverage(const struct view_container *view, void *ctx)
     const struct container *container = &record.container;
     struct coverage_sums sums = coverage_sum(container->coverage, container->coverage_count);
     if (ok && query->json) {
-        query->failed = !json_print(json_of_coverage(view, container), stdout);
+        print_object(query, json_of_coverage(view, container));
     } else if (ok) {
         table_cellf(query->table, 0, "%llu", (unsigned long long)sums.total);
         for (size_t i = 0; i < sizeof order / sizeof *order; i++)
@@ -235,7 +242,7 @@ static bool print_finding(const struct view_finding *view, void *ctx)
     struct query *query = ctx;
     const struct finding_record *record = view->record;
     if (query->json) {
-        query->failed = !json_print(json_of_finding(view), stdout);
+        print_object(query, json_of_finding(view));
     } else {
         bool quiet = record->kind == FINDING_SAME || record->kind == FINDING_VARIANT;
         table_cell(query->table, finding_kind_word(record->kind), quiet ? 32 : 33);
@@ -266,7 +273,7 @@ static bool print_declined(const struct view_declined *row, void *ctx)
     struct query *query = ctx;
     json_int_t change = (json_int_t)row->count - (json_int_t)row->before;
     if (query->json) {
-        query->failed = !json_print(json_of_declined(row, query->compared), stdout);
+        print_object(query, json_of_declined(row, query->compared));
     } else {
         table_cell(query->table, census_dimension_word(row->dimension), 0);
         table_cellf(query->table, 0, "%llu", (unsigned long long)row->count);
@@ -297,7 +304,7 @@ static bool print_priors(const struct priors *priors, void *ctx)
 {
     struct query *query = ctx;
     if (query->json) {
-        query->failed = !json_print(json_of_priors(priors), stdout);
+        print_object(query, json_of_priors(priors));
     } else {
         table_cellf(query->table, 0, "%u", priors->blocks);
         for (int i = 0; i < 4; i++)
@@ -356,7 +363,7 @@ static bool query_unknown(struct query *query, struct store_txn *txn, struct err
         char text[8];
         magic_text(rows[i].magic, text);
         if (query->json) {
-            query->failed = !json_print(json_of_unknown(&rows[i]), stdout);
+            print_object(query, json_of_unknown(&rows[i]));
             continue;
         }
         table_cellf(query->table, 0, "%llu", (unsigned long long)rows[i].count);
@@ -380,7 +387,7 @@ static bool print_run(const struct run_record *run, void *ctx)
 {
     struct query *query = ctx;
     if (query->json) {
-        query->failed = !json_print(json_of_run(run), stdout);
+        print_object(query, json_of_run(run));
         return more(query) && query->rows != query->filter.limit;
     }
     struct table *table = query->table;
@@ -509,6 +516,10 @@ int cmd_query(int argc, char **argv)
         table_print(query.table);
     store_end_read(txn);
     store_close(store);
+    if (ok && query.failed) {
+        errno = query.failed;
+        ok = print_failed(&err);
+    }
     if (!ok)
         return failure(&err);
     return flush_output() ? EXIT_DONE : EXIT_FAILED;

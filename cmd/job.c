@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "pipeline/json_whole.h"
 #include "pipeline/plan.h"
 #include "reports/aside.h"
 #include "store/place.h"
@@ -118,7 +119,9 @@ bool job_read(const char *directory, struct job *job, struct error *err)
     }
     json_t *object = json_load_file(path, JSON_REJECT_DUPLICATES, &wrong);
     bool ok = object && take(job, object, directory);
-    if (!ok)
+    if (!ok && json_lacked_memory())
+        out_of_memory(err);
+    else if (!ok)
         error_set(err, ERROR_IO, ERROR_NO_OFFSET, "%s is no job of this program", path);
     json_decref(object);
     free(path);
@@ -173,7 +176,7 @@ bool job_write(const struct job *job, struct error *err)
     if (!object)
         return error_set(err, ERROR_USAGE, ERROR_NO_OFFSET,
                          "paths of a job have to be UTF-8; name the folder above them");
-    char *text = json_dumps(object, JSON_INDENT(2));
+    char *text = json_whole_text(object, JSON_INDENT(2));
     bool ok = text ? job_write_file(job, JOB_FILE, text, 0666, err) : out_of_memory(err);
     free(text);
     json_decref(object);

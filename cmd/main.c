@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cmd/cmd.h"
+#include "pipeline/json_whole.h"
 #include "pipeline/worker.h"
 
 static const struct {
@@ -58,6 +59,7 @@ int main(int argc, char **argv)
     mallopt(M_MMAP_THRESHOLD, 32 << 20);
     mallopt(M_TRIM_THRESHOLD, 256 << 20);
     signal(SIGXFSZ, SIG_IGN); /* `ulimit -f` is then a write that fails, like a full disk */
+    json_watch_memory();
     if (worker_is_wanted(argc, argv))
         return worker_main(argc, argv);
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is seen at the write and ends the command quietly */

@@ -162,7 +162,9 @@ bool print_failed(struct error *err)
 bool flush_output(void)
 {
     struct error err = {0};
-    if ((fflush(stdout) == 0 && !ferror(stdout)) || print_failed(&err))
+    if (((fflush(stdout) == 0 && !ferror(stdout)) || print_failed(&err)) &&
+        (text_is_whole() ||
+         error_set(&err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory: what was printed is incomplete")))
         return true;
     failure(&err);
     return false;

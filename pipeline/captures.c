@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pipeline/json_whole.h"
+
 /* ---- lines --------------------------------------------------------------------------------------------- */
 
 struct parse {
@@ -127,6 +129,8 @@ static bool parse_line(struct parse *parse, const char *text, size_t size)
         parse->room = room;
     }
     json_t *object = json_loadb(text, size, JSON_REJECT_DUPLICATES, &fault);
+    if (!object && json_lacked_memory())
+        return out_of_memory(parse->err);
     struct capture_line *line = &list->lines[list->count];
     *line = (struct capture_line){.withdraws = false};
     bool ok = json_is_object(object) ? parse_object(parse, object, line)
@@ -238,11 +242,14 @@ static bool withdraw(struct store_txn *txn, struct stored *stored, const struct 
 static bool add(struct store_txn *txn, struct stored *stored, const struct capture_record *what,
                 uint64_t *changed, struct error *err)
 {
-    struct hash key = capture_key(what);
+    struct hash key, other;
+    if (!capture_key(what, &key))
+        return out_of_memory(err);
     for (size_t i = 0; i < stored->count; i++) {
         if (stored->gone[i] || !is_about_the_same(&stored->list[i], what))
             continue;
-        struct hash other = capture_key(&stored->list[i]);
+        if (!capture_key(&stored->list[i], &other))
+            return out_of_memory(err);
         if (hash_equal(&key, &other))
             return true;
     }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "pipeline/address.h"
+#include "pipeline/json_whole.h"
 
 #define PLAN_VERSION 1
 
@@ -391,7 +392,7 @@ void plan_free_files(struct plan_files *files)
 
 static bool print_line(json_t *line, FILE *out)
 {
-    bool ok = line && json_dumpf(line, out, JSON_COMPACT) == 0 && fputc('\n', out) != EOF;
+    bool ok = json_whole_write(line, out, JSON_COMPACT) && fputc('\n', out) != EOF;
     json_decref(line);
     return ok;
 }
@@ -439,6 +440,8 @@ static bool take_head(struct plan *plan, json_t *object, json_int_t *pieces)
     return version == PLAN_VERSION && shards > 0 && shards <= UINT32_MAX && split >= 0 && *pieces >= 0;
 }
 
+static const char no_memory[] = "out of memory";
+
 /* NULL, or what is wrong with the line. */
 static const char *take_piece(struct plan *plan, json_t *object)
 {
@@ -459,7 +462,7 @@ static const char *take_piece(struct plan *plan, json_t *object)
                                      .is_input = input,
                                      .in_parts = json_object_get(object, "first") != NULL};
     buffer_append(&plan->list, &piece, sizeof piece);
-    return piece.path && !plan->list.failed ? NULL : "out of memory";
+    return piece.path && !plan->list.failed ? NULL : no_memory;
 }
 
 static bool read_lines(struct plan *plan, const char *path, FILE *in, struct error *err)
@@ -476,11 +479,13 @@ static bool read_lines(struct plan *plan, const char *path, FILE *in, struct err
                 object && take_head(plan, object, &pieces) ? NULL : "not the head of a plan of this version";
         else
             wrong = object ? take_piece(plan, object) : "no JSON object";
-        ok = !wrong || bad_line(path, line, wrong, err);
+        /* What there was no memory for only looks malformed. */
+        ok = !wrong || (wrong == no_memory || json_lacked_memory() ? out_of_memory(err)
+                                                                   : bad_line(path, line, wrong, err));
         json_decref(object);
     }
     free(text);
-    if (ok && ferror(in))
+    if (ok && !feof(in)) /* of the disk, or of memory for a line */
         return error_set_system(err, ERROR_IO, errno, "%s", path);
     /* A plan that was cut short would leave files out. */
     if (ok && (line == 0 || (json_int_t)(plan->list.size / sizeof(struct plan_piece)) != pieces))

@@ -1,4 +1,5 @@
 /* api.c - see api.h. The table of what there is, and what every answer goes through. */
+#include "pipeline/json_whole.h"
 #include "reports/api_internal.h"
 
 #include <stdarg.h>
@@ -40,7 +41,7 @@ void call_take(struct call *call, unsigned status, const char *type, void *body,
 
 bool call_json(struct call *call, unsigned status, json_t *value)
 {
-    char *text = value ? json_dumps(value, JSON_PRINT) : NULL;
+    char *text = value ? json_whole_text(value, JSON_PRINT) : NULL;
     json_decref(value);
     if (!text)
         return call_nomem(call);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pipeline/json_whole.h"
 #include "reports/api_internal.h"
 #include "reports/coverage.h"
 #include "reports/export.h"
@@ -305,9 +306,9 @@ static bool describe(struct call *call, const struct hash *geometry, struct desc
 static bool tag_of_file(struct call *call, const struct hash *geometry, const struct described *of,
                         const json_t *extras)
 {
-    char *said = extras ? json_dumps(extras, JSON_PRINT) : strdup("");
+    char *said = extras ? json_whole_text(extras, JSON_PRINT) : strdup("");
     json_t *details = of->view ? json_of_details(&of->view->record->resource) : NULL;
-    char *detailed = details ? json_dumps(details, JSON_PRINT) : strdup("");
+    char *detailed = details ? json_whole_text(details, JSON_PRINT) : strdup("");
     struct hash_stream *stream = said && detailed ? hash_stream_new() : NULL;
     json_decref(details);
     if (stream) {

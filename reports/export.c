@@ -8,6 +8,7 @@
 
 #include "formats/reader.h"
 #include "number.h"
+#include "pipeline/json_whole.h"
 
 /* MESHBIN stores texture coordinates in texels of a texture page of 256 x 256 (formats/meshbin.md). */
 #define MESHBIN_TEXELS 256.0f
@@ -229,12 +230,15 @@ void export_provenance(struct export_sink *sink, const struct export_item *item,
 {
     const char *key;
     json_t *value;
-    json_t *copy =
-        item->extras ? json_deep_copy(item->extras) : NULL; /* iterating needs one that is not const */
+    if (!item->extras)
+        return;
+    json_t *copy = json_deep_copy(item->extras); /* iterating needs one that is not const */
+    bool whole = json_is_whole(copy);
     json_object_foreach(copy, key, value)
     {
-        char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
+        char *text = json_whole_text(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
         const char *name = export_name(arena, key, false);
+        whole &= text && name;
         if (text && name) {
             size_t name_length = strnlen(name, COMMENT_LENGTH), length = strnlen(text, COMMENT_LENGTH);
             sink_text(sink, prefix);
@@ -246,6 +250,8 @@ void export_provenance(struct export_sink *sink, const struct export_item *item,
         free(text);
     }
     json_decref(copy);
+    if (!whole && !sink->failed)
+        sink->failed = !error_set(sink->err, ERROR_NOMEM, ERROR_NO_OFFSET, "export: out of memory");
 }
 
 /* ---- views -------------------------------------------------------------------------------------------- */

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "export_internal.h"
+#include "pipeline/json_whole.h"
 
 #define GLB_MAGIC  0x46546C67u
 #define CHUNK_JSON 0x4E4F534Au
@@ -730,7 +731,7 @@ static int write_bytes(const char *bytes, size_t size, void *sink)
 static bool write_front(const struct glb *glb, const json_t *root, struct export_sink *sink)
 {
     uint64_t json_size = 0;
-    if (json_dump_callback(root, count_bytes, &json_size, JSON_COMPACT) != 0)
+    if (!json_is_whole(root) || json_dump_callback(root, count_bytes, &json_size, JSON_COMPACT) != 0)
         return error_set(glb->err, ERROR_NOMEM, ERROR_NO_OFFSET, "export: cannot make the JSON");
     uint64_t size = GLB_HEADER + GLB_CHUNK + aligned(json_size) + (glb->size ? GLB_CHUNK + glb->size : 0);
     if (size > UINT32_MAX)
@@ -742,7 +743,8 @@ static bool write_front(const struct glb *glb, const json_t *root, struct export
     sink_u32(sink, (uint32_t)size);
     sink_u32(sink, (uint32_t)aligned(json_size));
     sink_u32(sink, CHUNK_JSON);
-    json_dump_callback(root, write_bytes, sink, JSON_COMPACT);
+    if (json_dump_callback(root, write_bytes, sink, JSON_COMPACT) != 0)
+        return error_set(glb->err, ERROR_NOMEM, ERROR_NO_OFFSET, "export: out of memory");
     sink_bytes(sink, "   ", (size_t)(aligned(json_size) - json_size));
     if (glb->size) {
         sink_u32(sink, (uint32_t)glb->size);

@@ -1,4 +1,5 @@
 /* json.c - the documented JSON of resources, containers and runs. See view.h and docs/json.md. */
+#include "pipeline/json_whole.h"
 #include "reports/view.h"
 
 #include <math.h>
@@ -371,7 +372,7 @@ json_t *json_of_details(const struct resource *resource)
 
 bool json_print(json_t *value, FILE *out)
 {
-    bool ok = value && json_dumpf(value, out, JSON_PRINT) == 0 && fputc('\n', out) != EOF;
+    bool ok = json_whole_write(value, out, JSON_PRINT) && fputc('\n', out) != EOF;
     json_decref(value);
     return ok;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pipeline/json_whole.h"
 #include "pipeline/parallel.h"
 #include "reports/coverage.h"
 #include "reports/finding.h"
@@ -418,7 +419,7 @@ static bool put_run(const struct run_record *run, void *ctx)
 {
     struct buffer *out = ctx;
     json_t *object = json_of_run(run);
-    char *text = object ? json_dumps(object, JSON_PRINT) : NULL;
+    char *text = object ? json_whole_text(object, JSON_PRINT) : NULL;
     if (text)
         json_text_document(out, text);
     out->failed |= !text;

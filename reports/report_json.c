@@ -7,6 +7,8 @@
 
 #include <stdlib.h>
 
+#include "pipeline/json_whole.h"
+
 struct writer {
     FILE *out;
     struct store_txn *txn;
@@ -21,7 +23,7 @@ static bool put(struct writer *w, json_t *value)
 {
     fputs(w->first ? "\n " : ",\n ", w->out);
     w->first = false;
-    w->failed |= !value || json_dumpf(value, w->out, JSON_PRINT | JSON_ENCODE_ANY) != 0;
+    w->failed |= !json_whole_write(value, w->out, JSON_PRINT | JSON_ENCODE_ANY);
     json_decref(value);
     return !w->failed;
 }
@@ -124,7 +126,7 @@ static bool put_head(struct writer *w, const struct figures *figures, const char
         (json_int_t)figures->stat.geometry_encoded, "coverage", coverage_sums_json(&figures->coverage),
         "finding_counts", findings_of(figures), "unknown_total", "files", (json_int_t)figures->unknown_files,
         "bytes", (json_int_t)figures->unknown_bytes);
-    char *text = head ? json_dumps(head, JSON_PRINT) : NULL;
+    char *text = head ? json_whole_text(head, JSON_PRINT) : NULL;
     json_decref(head);
     if (text)
         fprintf(w->out, "%.*s", (int)strlen(text) - 1, text);

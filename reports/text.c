@@ -159,11 +159,20 @@ struct table {
     bool terminal, colour, failed;
 };
 
+static _Atomic bool incomplete;
+
+bool text_is_whole(void)
+{
+    return !incomplete;
+}
+
 struct table *table_new(FILE *out, const struct table_column *columns, size_t count)
 {
     struct table *table = calloc(1, sizeof *table);
-    if (!table)
+    if (!table) {
+        incomplete = true;
         return NULL;
+    }
     table->out = out;
     table->columns = columns;
     table->column_count = count;
@@ -177,6 +186,8 @@ struct table *table_new(FILE *out, const struct table_column *columns, size_t co
 
 void table_cell(struct table *table, const char *text, int colour)
 {
+    if (!table)
+        return;
     size_t column = table->cell_count % table->column_count;
     char *safe = NULL;
     if (text) {
@@ -262,8 +273,10 @@ static void print_aligned(struct table *table)
 {
     size_t n = table->column_count, rows = table->cell_count / n, total = 0;
     size_t *width = calloc(n, sizeof *width);
-    if (!width)
+    if (!width) {
+        table->failed = true;
         return;
+    }
     for (size_t c = 0; c < n; c++)
         width[c] = text_width(table->columns[c].title);
     for (size_t i = 0; i < rows * n; i++) {
@@ -303,12 +316,14 @@ static void print_aligned(struct table *table)
 
 void table_print(struct table *table)
 {
+    if (!table)
+        return;
     if (table->terminal)
         print_aligned(table);
     for (size_t i = 0; table->terminal && i < table->cell_count; i++)
         free(table->cells[i].text);
     if (table->failed)
-        fputs("anchorage: out of memory, the table is incomplete\n", stderr);
+        incomplete = true;
     free(table->cells);
     free(table);
 }

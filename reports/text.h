@@ -43,12 +43,15 @@ struct table_column {
     bool right;   /* numbers */
     bool stretch; /* the column that gives way when a terminal is narrow */
 };
-struct table *table_new(FILE *out, const struct table_column *columns, size_t count); /* NULL: no memory */
+/* NULL when memory runs out, which the functions below take for a table that prints nothing. */
+struct table *table_new(FILE *out, const struct table_column *columns, size_t count);
 /* One cell per column, in order; NULL prints as "-" on a terminal and as nothing in TSV. `colour` is an SGR
  * code such as 32, or 0, for the whole cell. */
 void table_cell(struct table *table, const char *text, int colour);
 void table_cellf(struct table *table, int colour, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* Prints what is left and frees the table. */
 void table_print(struct table *table);
+/* False once memory ran out for a table: it has been printed without what there was no memory for. */
+bool text_is_whole(void);
 
 #endif

@@ -277,7 +277,9 @@ static bool check_finding(struct check *check, const MDB_val *key, const struct 
     struct error fault = {0};
     if (!finding_read(value->bytes, value->size, &check->arena, &record, &fault))
         return problem_of(check, key, &fault, err);
-    struct hash hash = finding_key(&record);
+    struct hash hash;
+    if (!finding_key(&record, &hash))
+        return store_nomem(err);
     if (!key_is(key, &hash))
         problem(check, key, "the key is not that of finding '%.100s'", record.subject);
     return true;
@@ -290,7 +292,9 @@ static bool check_capture(struct check *check, const MDB_val *key, const struct 
     struct error fault = {0};
     if (!capture_read(value->bytes, value->size, &check->arena, &record, &fault))
         return problem_of(check, key, &fault, err);
-    struct hash hash = capture_key(&record);
+    struct hash hash;
+    if (!capture_key(&record, &hash))
+        return store_nomem(err);
     if (!key_is(key, &hash))
         problem(check, key, "the key is not that of the capture of '%.100s'", record.resource);
     return true;
@@ -552,7 +556,9 @@ static bool digest_resolved(struct digest *digest, const struct resource_key *ke
 static bool digest_finding(const struct finding_record *record, void *ctx)
 {
     struct digest *digest = ctx;
-    struct hash key = finding_key(record);
+    struct hash key;
+    if (!finding_key(record, &key))
+        return store_nomem(&digest->err);
     finding_write(&digest->bytes, record);
     return digest_add(digest, 'f', key.bytes, HASH_SIZE);
 }
@@ -565,10 +571,11 @@ static bool digest_captures(struct digest *digest)
     size_t count = 0;
     bool ok = store_get_captures(digest->txn, &arena, &captures, &count, &digest->err);
     for (size_t i = 0; ok && i < count; i++) {
-        struct hash key = capture_key(&captures[i]);
+        struct hash key;
+        ok = capture_key(&captures[i], &key) || store_nomem(&digest->err);
         captures[i].order = i;
         capture_write(&digest->bytes, &captures[i]);
-        ok = digest_add(digest, 'p', key.bytes, HASH_SIZE);
+        ok = ok && digest_add(digest, 'p', key.bytes, HASH_SIZE);
     }
     arena_free(&arena);
     return ok;

@@ -34,6 +34,7 @@ struct repair {
     bool forget_archives;       /* which of them lost members cannot be told */
     struct arena arena, record; /* of what lives long; of the record at hand */
     struct buffer bytes;        /* a geometry, decoded */
+    bool starved;               /* memory ran out for a record, which looked damaged then */
     struct error *err;
 };
 
@@ -59,6 +60,11 @@ static bool is_hash_of(const struct tree_key *key, struct hash hash)
     return key->size == HASH_SIZE && memcmp(key->bytes, hash.bytes, HASH_SIZE) == 0;
 }
 
+static bool of_key(bool known, const struct tree_key *key, const struct hash *own, struct error *err)
+{
+    return known ? is_hash_of(key, *own) : store_nomem(err);
+}
+
 static uint64_t number_of(const struct tree_key *key)
 {
     uint64_t number = 0;
@@ -67,17 +73,24 @@ static uint64_t number_of(const struct tree_key *key)
     return number;
 }
 
-static bool is_geometry(struct repair *repair, const struct tree_key *key, const struct value *value)
+static bool is_geometry(struct repair *repair, const struct tree_key *key, const struct value *value,
+                        struct error *err)
 {
-    struct error ignored = {0};
     buffer_clear(&repair->bytes);
-    return codec_decode(value->bytes, value->size, &repair->bytes, &ignored) &&
+    return codec_decode(value->bytes, value->size, &repair->bytes, err) &&
            is_hash_of(key, hash_bytes(repair->bytes.data, repair->bytes.size));
 }
 
+/* Whether a record could be read; when it was memory that it lacked it only looks damaged. */
+static bool was_read(struct repair *repair, bool read, const struct error *err)
+{
+    repair->starved |= err->code == ERROR_NOMEM;
+    return read;
+}
+
 /* Whether a value is one of that database under that key. Candidates are read with their resource only. */
-static bool fits(struct repair *repair, enum store_db db, const struct tree_key *key,
-                 const struct value *value)
+static bool reads_as(struct repair *repair, enum store_db db, const struct tree_key *key,
+                     const struct value *value, struct error *err)
 {
     union {
         struct source_record source;
@@ -91,41 +104,50 @@ static bool fits(struct repair *repair, enum store_db db, const struct tree_key 
         struct part_record part;
     } r;
     struct container coverage = {0};
+    struct hash own;
     struct arena *arena = &repair->record;
     const uint8_t *bytes = value->bytes;
     size_t size = value->size;
-    struct error e = {0};
     arena_reset(arena);
     switch (db) {
     case DB_SOURCES:
-        return source_read(bytes, size, arena, &r.source, &e) && is_hash_of(key, hash_text(r.source.path));
+        return source_read(bytes, size, arena, &r.source, err) && is_hash_of(key, hash_text(r.source.path));
     case DB_CONTAINERS:
-        return key->size == HASH_SIZE && container_read(bytes, size, arena, &r.container, &e);
+        return key->size == HASH_SIZE && container_read(bytes, size, arena, &r.container, err);
     case DB_COVERAGE:
-        return key->size == HASH_SIZE && coverage_read(bytes, size, arena, &coverage, &e);
+        return key->size == HASH_SIZE && coverage_read(bytes, size, arena, &coverage, err);
     case DB_RESOURCES:
-        return key->size == RESOURCE_KEY_SIZE && resource_read(bytes, size, arena, &r.resource, &e) &&
+        return key->size == RESOURCE_KEY_SIZE && resource_read(bytes, size, arena, &r.resource, err) &&
                resource_key_read(key->bytes).index == r.resource.resource.index;
     case DB_PARTS:
-        return key->size == RESOURCE_KEY_SIZE && part_read(bytes, size, arena, &r.part, &e) &&
+        return key->size == RESOURCE_KEY_SIZE && part_read(bytes, size, arena, &r.part, err) &&
                resource_key_read(key->bytes).index == r.part.shard;
     case DB_RESOLVED:
-        return key->size == RESOURCE_KEY_SIZE && resolved_read(bytes, size, arena, &r.outcome, &e);
+        return key->size == RESOURCE_KEY_SIZE && resolved_read(bytes, size, arena, &r.outcome, err);
     case DB_FINDINGS:
-        return finding_read(bytes, size, arena, &r.finding, &e) && is_hash_of(key, finding_key(&r.finding));
+        return finding_read(bytes, size, arena, &r.finding, err) &&
+               of_key(finding_key(&r.finding, &own), key, &own, err);
     case DB_CAPTURES:
-        return capture_read(bytes, size, arena, &r.capture, &e) && is_hash_of(key, capture_key(&r.capture));
+        return capture_read(bytes, size, arena, &r.capture, err) &&
+               of_key(capture_key(&r.capture, &own), key, &own, err);
     case DB_DECLINED:
-        return key->size == 8 && declined_read(bytes, size, arena, &r.census, &e);
+        return key->size == 8 && declined_read(bytes, size, arena, &r.census, err);
     case DB_RUNS:
-        return key->size == 8 && run_read(bytes, size, arena, &r.run, &e) && number_of(key) == r.run.id;
+        return key->size == 8 && run_read(bytes, size, arena, &r.run, err) && number_of(key) == r.run.id;
     case DB_GEOMETRY:
-        return is_geometry(repair, key, value);
+        return is_geometry(repair, key, value, err);
     case DB_CANDIDATES:
         return key->size == RESOURCE_KEY_SIZE;
     default:
         return false;
     }
+}
+
+static bool fits(struct repair *repair, enum store_db db, const struct tree_key *key,
+                 const struct value *value)
+{
+    struct error err = {0};
+    return was_read(repair, reads_as(repair, db, key, value, &err), &err);
 }
 
 /* An entry on a page that no tree leads to: the first database that it fits. Candidates fit last, being told
@@ -279,13 +301,13 @@ static bool candidates_are_whole(struct repair *repair, const struct rebuild_ent
     const struct rebuild_entry *candidates =
         rebuild_find(&repair->rebuild, DB_CANDIDATES, entry->key, entry->key_size);
     struct value value;
-    struct error ignored = {0};
+    struct error err = {0};
     if (record->resource.format != FORMAT_XBG7)
         return true;
     if (!candidates)
         return !is_located(record->resource.status) && !may_have_lost_candidates(repair, entry);
     if (!rebuild_value(DB_CANDIDATES, candidates, &value) ||
-        !candidates_read(value.bytes, value.size, &repair->record, record, &ignored))
+        !was_read(repair, candidates_read(value.bytes, value.size, &repair->record, record, &err), &err))
         return false;
     for (uint32_t i = 0; i < record->resource.candidate_count; i++)
         if (!has_geometry(repair, &record->candidate_hashes[i].geometry))
@@ -298,11 +320,11 @@ static bool resource_is_whole(struct repair *repair, const struct rebuild_entry 
 {
     struct resource_record record;
     struct value value, geometry;
-    struct error ignored = {0};
+    struct error err = {0};
     uint64_t raw_size;
     arena_reset(&repair->record);
     if (!entry->keep || !rebuild_value(DB_RESOURCES, entry, &value) ||
-        !resource_read(value.bytes, value.size, &repair->record, &record, &ignored))
+        !was_read(repair, resource_read(value.bytes, value.size, &repair->record, &record, &err), &err))
         return false;
     *status = record.resource.status;
     if (!hash_is_zero(&record.geometry)) {
@@ -331,12 +353,12 @@ static bool content_is_whole(struct repair *repair, const struct rebuild_entry *
 {
     struct container_record record;
     struct value value;
-    struct error ignored = {0};
+    struct error err = {0};
     size_t count;
     uint32_t by_status[RESOURCE_STATUS_COUNT] = {0};
     arena_reset(&repair->arena);
     if (!entry->keep || !rebuild_value(DB_CONTAINERS, entry, &value) ||
-        !container_read(value.bytes, value.size, &repair->arena, &record, &ignored))
+        !was_read(repair, container_read(value.bytes, value.size, &repair->arena, &record, &err), &err))
         return false;
     const struct rebuild_entry *resources = of_content(repair, DB_RESOURCES, entry->key, &count);
     for (size_t i = 0; i < count; i++) {
@@ -370,12 +392,13 @@ static void keep_contents(struct repair *repair)
 
 /* ---- places ---- */
 
-static bool read_source(const struct rebuild_entry *entry, struct arena *arena, struct source_record *record)
+static bool read_source(struct repair *repair, const struct rebuild_entry *entry, struct arena *arena,
+                        struct source_record *record)
 {
     struct value value;
-    struct error ignored = {0};
+    struct error err = {0};
     return rebuild_value(DB_SOURCES, entry, &value) &&
-           source_read(value.bytes, value.size, arena, record, &ignored);
+           was_read(repair, source_read(value.bytes, value.size, arena, record, &err), &err);
 }
 
 /* Forgets an archive and those it is in, down to the file, so that the file is read again. */
@@ -385,7 +408,7 @@ static void forget_chain(struct repair *repair, struct hash place)
         struct rebuild_entry *entry = rebuild_find(&repair->rebuild, DB_SOURCES, place.bytes, HASH_SIZE);
         struct source_record record;
         arena_reset(&repair->record);
-        if (!entry || !read_source(entry, &repair->record, &record)) {
+        if (!entry || !read_source(repair, entry, &repair->record, &record)) {
             repair->forget_archives = true; /* what it is in is not known */
             return;
         }
@@ -402,7 +425,7 @@ static void forget_places(struct repair *repair)
     for (size_t i = 0; i < count; i++) {
         struct source_record record;
         arena_reset(&repair->arena);
-        if (!read_source(&list[i], &repair->arena, &record) || record.kind != SOURCE_CONTAINER ||
+        if (!read_source(repair, &list[i], &repair->arena, &record) || record.kind != SOURCE_CONTAINER ||
             sound_entry(repair, DB_CONTAINERS, record.container.bytes, HASH_SIZE))
             continue;
         list[i].keep = false;
@@ -440,7 +463,7 @@ static void forget_archives(struct repair *repair)
     for (size_t i = 0; repair->forget_archives && i < count; i++) {
         struct source_record record;
         arena_reset(&repair->arena);
-        if (list[i].keep && read_source(&list[i], &repair->arena, &record) &&
+        if (list[i].keep && read_source(repair, &list[i], &repair->arena, &record) &&
             (record.format == FORMAT_ARCHIVE || record.format == FORMAT_XDVDFS))
             list[i].keep = false;
     }
@@ -454,12 +477,12 @@ static bool outcome_fits(struct repair *repair, const struct rebuild_entry *entr
     struct resource_record record;
     struct resolved_record outcome;
     struct value value;
-    struct error ignored = {0};
+    struct error err = {0};
     arena_reset(&repair->record);
     return entry->keep && resource && rebuild_value(DB_RESOURCES, resource, &value) &&
-           resource_read(value.bytes, value.size, &repair->record, &record, &ignored) &&
+           was_read(repair, resource_read(value.bytes, value.size, &repair->record, &record, &err), &err) &&
            rebuild_value(DB_RESOLVED, entry, &value) &&
-           resolved_read(value.bytes, value.size, &repair->record, &outcome, &ignored) &&
+           was_read(repair, resolved_read(value.bytes, value.size, &repair->record, &outcome, &err), &err) &&
            outcome.was == record.resource.status && has_geometry(repair, &outcome.geometry) &&
            has_geometry(repair, &outcome.canonical.geometry);
 }
@@ -468,10 +491,10 @@ static bool finding_fits(struct repair *repair, const struct rebuild_entry *entr
 {
     struct finding_record finding;
     struct value value;
-    struct error ignored = {0};
+    struct error err = {0};
     arena_reset(&repair->record);
     if (!entry->keep || !rebuild_value(DB_FINDINGS, entry, &value) ||
-        !finding_read(value.bytes, value.size, &repair->record, &finding, &ignored))
+        !was_read(repair, finding_read(value.bytes, value.size, &repair->record, &finding, &err), &err))
         return false;
     bool fits = hash_is_zero(&finding.container) ||
                 sound_entry(repair, DB_CONTAINERS, finding.container.bytes, HASH_SIZE);
@@ -530,7 +553,7 @@ static bool salvage(struct repair *repair, struct store *out)
     result->resources = count_kept(repair, DB_RESOURCES);
     result->geometries = count_kept(repair, DB_GEOMETRY);
     result->lost_captures = count_lost(repair, DB_CAPTURES);
-    if (repair->lost.failed || repair->bytes.failed)
+    if (repair->lost.failed || repair->bytes.failed || repair->starved)
         return store_nomem(repair->err);
     return rebuild_write(&repair->rebuild, out, repair->err) &&
            store_check(out, NULL, NULL, &problems, repair->err) &&

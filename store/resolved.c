@@ -149,15 +149,22 @@ const char *finding_kind_word(enum finding_kind kind)
     return (unsigned)kind < FINDING_KIND_COUNT ? words[kind] : NULL;
 }
 
-struct hash finding_key(const struct finding_record *record)
+/* Hashes what a key is made of, and frees it. */
+static bool hash_said(struct buffer *said, struct hash *key)
+{
+    const bool whole = !said->failed;
+    *key = hash_bytes(said->data, said->size);
+    buffer_free(said);
+    return whole;
+}
+
+bool finding_key(const struct finding_record *record, struct hash *key)
 {
     struct buffer name = {0};
     write_u8(&name, record->kind);
     write_hash(&name, &record->container);
     write_string(&name, record->subject);
-    struct hash key = hash_bytes(name.data, name.size);
-    buffer_free(&name);
-    return key;
+    return hash_said(&name, key);
 }
 
 bool finding_write(struct buffer *out, const struct finding_record *record)
@@ -221,13 +228,11 @@ static void write_capture(struct buffer *out, const struct capture_record *recor
     write_buffers(out, record->buffers, record->buffer_count);
 }
 
-struct hash capture_key(const struct capture_record *record)
+bool capture_key(const struct capture_record *record, struct hash *key)
 {
     struct buffer said = {0};
     write_capture(&said, record);
-    struct hash key = hash_bytes(said.data, said.size);
-    buffer_free(&said);
-    return key;
+    return hash_said(&said, key);
 }
 
 bool capture_write(struct buffer *out, const struct capture_record *record)

@@ -111,8 +111,8 @@ struct finding_record {
 bool finding_write(struct buffer *out, const struct finding_record *record);
 bool finding_read(const uint8_t *bytes, size_t size, struct arena *arena, struct finding_record *record,
                   struct error *err);
-/* The key a finding is kept under. */
-struct hash finding_key(const struct finding_record *record);
+/* The key a finding is kept under; false when memory runs out. */
+bool finding_key(const struct finding_record *record, struct hash *key);
 /* "same", "missing-texture" ...; NULL for a number that is none. */
 const char *finding_kind_word(enum finding_kind kind);
 
@@ -137,8 +137,8 @@ struct capture_record {
 bool capture_write(struct buffer *out, const struct capture_record *record);
 bool capture_read(const uint8_t *bytes, size_t size, struct arena *arena, struct capture_record *record,
                   struct error *err);
-/* The key a capture is kept under: what it says, not when it came. */
-struct hash capture_key(const struct capture_record *record);
+/* The key a capture is kept under: what it says, not when it came. False when memory runs out. */
+bool capture_key(const struct capture_record *record, struct hash *key);
 
 /* ---- census of what was declined ---- */
 

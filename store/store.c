@@ -211,8 +211,8 @@ static bool find_place(struct store *store, enum store_mode mode, bool *single, 
     store->sealed = *single && !(status.st_mode & (S_IWUSR | S_IWGRP | S_IWOTH));
     if (store->sealed && store->writer)
         return refuse(store, err, "is sealed (nobody may write it); `anchorage merge -o NEW` makes a copy");
-    if (*single) /* a reader makes no lock file beside what is no store yet */
-        return status.st_size || may_create(mode) || refuse(store, err, interrupted);
+    if (*single)
+        return true;
     if (!S_ISDIR(status.st_mode))
         return refuse(store, err, "is a file; a store is a directory, or a file whose name ends in .mdb");
     char data[4096];
@@ -281,22 +281,37 @@ bool store_damaged(const struct store *store, const char *what, struct error *er
                      "store '%s' is damaged: %s; run `anchorage repair %s`", store->path, what, store->path);
 }
 
+/* LMDB writes both heads at once, before anything else, and a disk that fills up may take the first alone:
+ * then the file is as good as empty, as one that was never written to is. A reader leaves it so. */
+static bool begin_anew(struct store *store, const char *path, enum store_mode mode, struct error *err)
+{
+    if (!may_create(mode))
+        return refuse(store, err, interrupted);
+    return truncate(path, 0) == 0 || error_set_system(err, ERROR_STORE, errno, "store '%s'", store->path);
+}
+
 /* LMDB finds the second head by the page size that the first one gives, and believes it. What is no head at
  * all is left to LMDB to name. */
-static bool check_heads(struct store *store, bool single, struct error *err)
+static bool check_heads(struct store *store, bool single, enum store_mode mode, struct error *err)
 {
     char path[4096];
     uint8_t bytes[2][512];
     struct tree_meta first, second;
+    struct stat status;
     snprintf(path, sizeof path, "%s%s", store->path, single ? "" : "/data.mdb");
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
+    if (fd < 0 || fstat(fd, &status) != 0) {
+        if (fd >= 0)
+            close(fd);
         return true;
+    }
     bool known = pread(fd, bytes[0], sizeof *bytes, 0) == sizeof *bytes &&
                  tree_read_meta(bytes[0], sizeof *bytes, 0, &first);
     bool same = known && pread(fd, bytes[1], sizeof *bytes, first.page_size) == sizeof *bytes &&
                 tree_read_meta(bytes[1], sizeof *bytes, 1, &second) && second.page_size == first.page_size;
     close(fd);
+    if (status.st_size == 0 || (known && first.commit == 0 && status.st_size < 2 * (off_t)first.page_size))
+        return begin_anew(store, path, mode, err);
     return !known || same || store_damaged(store, "its two heads differ", err);
 }
 
@@ -525,9 +540,10 @@ struct store *store_open_map(const char *path, enum store_mode mode, bool wait_l
     if (store->sealed)
         extra |= MDB_NOLOCK;
     if ((store->sealed || lock_check_filesystem(store->path, err)) && register_store(store, err) &&
-        (!store->writer || take_lock(store, single, wait_lock, err)) && check_heads(store, single, err) &&
-        reserve_lock_file(store, single, err) && open_map(store, single, map, extra, err) &&
-        check_length(store, err) && verify_pages(store, err) && prepare(store, mode, err))
+        (!store->writer || take_lock(store, single, wait_lock, err)) &&
+        check_heads(store, single, mode, err) && reserve_lock_file(store, single, err) &&
+        open_map(store, single, map, extra, err) && check_length(store, err) && verify_pages(store, err) &&
+        prepare(store, mode, err))
         return store;
 fail:
     store_close(store);

@@ -137,9 +137,14 @@ bool store_each_finding(struct store_txn *txn, bool (*each)(const struct finding
     return done;
 }
 
+struct kept_capture {
+    struct hash key;
+    struct capture_record record;
+};
+
 struct capture_walk {
     struct arena *arena;
-    struct capture_record *list;
+    struct kept_capture *list;
     size_t count, room;
 };
 
@@ -149,7 +154,7 @@ static bool capture_one(const MDB_val *key, const MDB_val *stored, void *ctx, st
     struct value value;
     if (walk->count == walk->room) {
         size_t room = walk->room ? 2 * walk->room : 64;
-        struct capture_record *list = realloc(walk->list, room * sizeof *list);
+        struct kept_capture *list = realloc(walk->list, room * sizeof *list);
         if (!list)
             return store_nomem(err);
         walk->list = list;
@@ -157,17 +162,18 @@ static bool capture_one(const MDB_val *key, const MDB_val *stored, void *ctx, st
     }
     if (!value_verify(DB_CAPTURES, key, stored, &value, err))
         return false;
-    return capture_read(value.bytes, value.size, walk->arena, &walk->list[walk->count++], err) ||
+    struct kept_capture *kept = &walk->list[walk->count++];
+    kept->key = key->mv_size == HASH_SIZE ? hash_read(key->mv_data) : (struct hash){0};
+    return capture_read(value.bytes, value.size, walk->arena, &kept->record, err) ||
            store_bad_record(DB_CAPTURES, key->mv_data, key->mv_size, err);
 }
 
 static int compare_captures(const void *a, const void *b)
 {
-    const struct capture_record *x = a, *y = b;
-    if (x->order != y->order)
-        return x->order < y->order ? -1 : 1;
-    struct hash left = capture_key(x), right = capture_key(y); /* equal orders come of merged stores */
-    return memcmp(left.bytes, right.bytes, HASH_SIZE);
+    const struct kept_capture *x = a, *y = b;
+    if (x->record.order != y->record.order)
+        return x->record.order < y->record.order ? -1 : 1;
+    return memcmp(x->key.bytes, y->key.bytes, HASH_SIZE); /* equal orders come of merged stores */
 }
 
 bool store_get_captures(struct store_txn *txn, struct arena *arena, struct capture_record **captures,
@@ -181,8 +187,8 @@ bool store_get_captures(struct store_txn *txn, struct arena *arena, struct captu
     *captures = done ? arena_array(arena, walk.count, sizeof **captures) : NULL;
     if (done && !*captures)
         done = store_nomem(err);
-    if (done && walk.count)
-        memcpy(*captures, walk.list, walk.count * sizeof **captures);
+    for (size_t i = 0; done && i < walk.count; i++)
+        (*captures)[i] = walk.list[i].record;
     free(walk.list);
     return done;
 }
@@ -229,9 +235,9 @@ bool store_last_run(struct store_txn *txn, uint64_t *run, struct error *err)
 
 bool store_put_capture(struct store_txn *txn, const struct capture_record *record, struct error *err)
 {
-    struct hash key = capture_key(record);
+    struct hash key;
     buffer_clear(&txn->scratch);
-    if (!capture_write(&txn->scratch, record))
+    if (!capture_key(record, &key) || !capture_write(&txn->scratch, record))
         return store_nomem(err);
     return value_put(txn, DB_CAPTURES, key.bytes, HASH_SIZE, txn->scratch.data, txn->scratch.size, NULL, NULL,
                      err);
@@ -239,8 +245,9 @@ bool store_put_capture(struct store_txn *txn, const struct capture_record *recor
 
 bool store_drop_capture(struct store_txn *txn, const struct capture_record *record, struct error *err)
 {
-    struct hash key = capture_key(record);
-    return value_delete(txn, DB_CAPTURES, key.bytes, HASH_SIZE, err);
+    struct hash key;
+    return capture_key(record, &key) ? value_delete(txn, DB_CAPTURES, key.bytes, HASH_SIZE, err)
+                                     : store_nomem(err);
 }
 
 /* Adds or removes the reference from an outcome's geometry to its resource. Where the decoder's record names
@@ -412,7 +419,8 @@ static bool put_findings(struct store_txn *txn, const struct store_resolution *r
     struct wanted_list list = {.db = DB_FINDINGS, .key_size = HASH_SIZE};
     for (size_t i = 0; i < resolution->finding_count; i++) {
         struct wanted row = {.key_size = HASH_SIZE, .at = list.bytes.size};
-        struct hash key = finding_key(&resolution->findings[i]);
+        struct hash key;
+        list.rows.failed |= !finding_key(&resolution->findings[i], &key);
         memcpy(row.key, key.bytes, HASH_SIZE);
         finding_write(&list.bytes, &resolution->findings[i]);
         row.size = list.bytes.size - row.at;

@@ -2,17 +2,21 @@
  *
  *   ANCHORAGE_FAULT=KIND:N        the N-th call (from 1) of that kind fails, in whichever process it happens
  *   ANCHORAGE_FAULT_COUNTER=FILE  8 bytes that all processes of the program count in; must exist
+ *   ANCHORAGE_FAULT_FILESYSTEM=N  every path is on a file system of that type, as statfs(2) numbers them
+ *   ANCHORAGE_FAULT_WHERE=1       prints the calls that lead to the one that fails
  *   ANCHORAGE_TRACE=FILE          appends each change of a file named data.mdb (see struct trace_head)
  *
- * KIND is malloc, mmap, write, sync, rename, open, commit or mapfull. With N = 0 nothing fails, and the
- * counter tells how many calls there were. Calls of libgomp's are not counted: it ends the process when it
- * gets no memory, and nobody can ask it not to. Neither are calls of the loader and of stdio inside libc,
- * which do not come by here.
+ * KIND is malloc, mmap, write, sync, rename, open, commit, mapfull or quota: writes, of which all from the
+ * N-th on fail as on a disk whose owner has used up his quota, the N-th after half of its bytes. With N = 0
+ * nothing fails, and the counter tells how many calls there were. Calls of libgomp's are not counted: it ends
+ * the process when it gets no memory, and nobody can ask it not to. Neither are those that the loader and
+ * libc make inside themselves, which do not come by here; a stream of stdio fails at the call that fills it.
  *
  * Only tests use this; it is not part of the program.
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <lmdb.h>
 #include <link.h>
@@ -26,6 +30,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 extern void *__libc_malloc(size_t size);
@@ -33,9 +38,9 @@ extern void *__libc_calloc(size_t count, size_t size);
 extern void *__libc_realloc(void *old, size_t size);
 extern void *__libc_memalign(size_t alignment, size_t size);
 
-enum kind { NONE, MALLOC, MMAP, WRITE, SYNC, RENAME, OPEN, COMMIT, MAPFULL };
-static const char *const kind_words[] = {"",       "malloc", "mmap",   "write",  "sync",
-                                         "rename", "open",   "commit", "mapfull"};
+enum kind { NONE, MALLOC, MMAP, WRITE, SYNC, RENAME, OPEN, COMMIT, MAPFULL, QUOTA };
+static const char *const kind_words[] = {"",       "malloc", "mmap",   "write",   "sync",
+                                         "rename", "open",   "commit", "mapfull", "quota"};
 
 static enum kind chosen;
 static uint64_t chosen_call;
@@ -83,12 +88,23 @@ __attribute__((constructor)) static void setup(void)
     counter = shared;
 }
 
+/* Addresses for addr2line. */
+static void tell_where(void)
+{
+    void *frames[24];
+    chosen = NONE; /* what backtrace allocates is not counted */
+    backtrace_symbols_fd(frames, backtrace(frames, 24), STDERR_FILENO);
+}
+
 /* Whether this call is the one. */
 static bool fails(enum kind kind, const void *caller)
 {
     if (!counter || kind != chosen || ((uintptr_t)caller >= exempt_start && (uintptr_t)caller < exempt_end))
         return false;
-    return __atomic_add_fetch(counter, 1, __ATOMIC_RELAXED) == chosen_call;
+    const bool is_it = __atomic_add_fetch(counter, 1, __ATOMIC_RELAXED) == chosen_call;
+    if (is_it && getenv("ANCHORAGE_FAULT_WHERE"))
+        tell_where();
+    return is_it;
 }
 #define FAILS(kind) fails(kind, __builtin_return_address(0))
 
@@ -97,6 +113,19 @@ static bool refuse(int code)
     errno = code;
     return true;
 }
+
+/* How many of the bytes a write takes: all, half of them, or none with errno set. */
+static ssize_t granted(size_t size, const void *caller)
+{
+    if (chosen != QUOTA)
+        return fails(WRITE, caller) && refuse(ENOSPC) ? -1 : (ssize_t)size;
+    uint64_t call = __atomic_add_fetch(counter, 1, __ATOMIC_RELAXED);
+    if (!chosen_call || call < chosen_call)
+        return (ssize_t)size;
+    errno = EDQUOT;
+    return call == chosen_call && size > 1 ? (ssize_t)(size / 2) : -1;
+}
+#define GRANTED(size) granted(size, __builtin_return_address(0))
 
 #define REAL(name)                                                                                           \
     static __typeof__(&name) real;                                                                           \
@@ -186,10 +215,11 @@ static void trace(int fd, uint32_t what, uint64_t offset, const struct iovec *pa
 
 ssize_t write(int fd, const void *bytes, size_t size)
 {
-    if (FAILS(WRITE) && refuse(ENOSPC))
+    const ssize_t most = GRANTED(size);
+    if (most < 0)
         return -1;
     off_t offset = trace_fd >= 0 ? lseek(fd, 0, SEEK_CUR) : 0;
-    ssize_t done = syscall(SYS_write, fd, bytes, size);
+    ssize_t done = syscall(SYS_write, fd, bytes, (size_t)most);
     if (done > 0)
         trace(fd, 1, (uint64_t)offset, &(struct iovec){(void *)bytes, (size_t)done}, 1);
     return done;
@@ -197,9 +227,10 @@ ssize_t write(int fd, const void *bytes, size_t size)
 
 ssize_t pwrite(int fd, const void *bytes, size_t size, off_t offset)
 {
-    if (FAILS(WRITE) && refuse(ENOSPC))
+    const ssize_t most = GRANTED(size);
+    if (most < 0)
         return -1;
-    ssize_t done = syscall(SYS_pwrite64, fd, bytes, size, offset);
+    ssize_t done = syscall(SYS_pwrite64, fd, bytes, (size_t)most, offset);
     if (done > 0)
         trace(fd, 1, (uint64_t)offset, &(struct iovec){(void *)bytes, (size_t)done}, 1);
     return done;
@@ -212,8 +243,10 @@ ssize_t pwrite64(int fd, const void *bytes, size_t size, off_t offset)
 
 ssize_t pwritev(int fd, const struct iovec *parts, int count, off_t offset)
 {
-    if (FAILS(WRITE) && refuse(ENOSPC))
+    const ssize_t most = GRANTED((size_t)count);
+    if (most < 0)
         return -1;
+    count = (int)most; /* parts, not bytes: as good a place to end as any */
     ssize_t done = syscall(SYS_pwritev, fd, parts, count, offset, 0);
     if (done > 0)
         trace(fd, 1, (uint64_t)offset, parts, count);
@@ -227,8 +260,10 @@ ssize_t pwritev64(int fd, const struct iovec *parts, int count, off_t offset)
 
 ssize_t writev(int fd, const struct iovec *parts, int count)
 {
-    if (FAILS(WRITE) && refuse(ENOSPC))
+    const ssize_t most = GRANTED((size_t)count);
+    if (most < 0)
         return -1;
+    count = (int)most;
     off_t offset = trace_fd >= 0 ? lseek(fd, 0, SEEK_CUR) : 0;
     ssize_t done = syscall(SYS_writev, fd, parts, count);
     if (done > 0)
@@ -238,7 +273,7 @@ ssize_t writev(int fd, const struct iovec *parts, int count)
 
 int ftruncate(int fd, off_t length)
 {
-    if (FAILS(WRITE) && refuse(ENOSPC))
+    if (GRANTED(1) < 0)
         return -1;
     int code = (int)syscall(SYS_ftruncate, fd, length);
     if (code == 0)
@@ -249,6 +284,58 @@ int ftruncate(int fd, off_t length)
 int ftruncate64(int fd, off_t length)
 {
     return ftruncate(fd, length);
+}
+
+int fallocate(int fd, int mode, off_t offset, off_t length)
+{
+    return GRANTED(1) < 0 ? -1 : (int)syscall(SYS_fallocate, fd, mode, offset, length);
+}
+
+int fallocate64(int fd, int mode, off_t offset, off_t length)
+{
+    return fallocate(fd, mode, offset, length);
+}
+
+/* What stdio itself notes when its write fails (_IO_ERR_SEEN of glibc). */
+static bool spoil(FILE *stream, const void *caller)
+{
+    if (stream == stderr || granted(1, caller) >= 0)
+        return false;
+    stream->_flags |= 0x20;
+    return true;
+}
+#define SPOIL(stream) spoil(stream, __builtin_return_address(0))
+
+size_t fwrite(const void *bytes, size_t size, size_t count, FILE *stream)
+{
+    REAL(fwrite);
+    return SPOIL(stream) ? 0 : real(bytes, size, count, stream);
+}
+
+int fputs(const char *text, FILE *stream)
+{
+    REAL(fputs);
+    return SPOIL(stream) ? EOF : real(text, stream);
+}
+
+int fputc(int byte, FILE *stream)
+{
+    REAL(fputc);
+    return SPOIL(stream) ? EOF : real(byte, stream);
+}
+
+int fflush(FILE *stream)
+{
+    REAL(fflush);
+    return stream && SPOIL(stream) ? EOF : real(stream);
+}
+
+int fclose(FILE *stream)
+{
+    REAL(fclose);
+    const bool spoilt = SPOIL(stream);
+    const int code = real(stream);
+    return spoilt && refuse(chosen == QUOTA ? EDQUOT : ENOSPC) ? EOF : code;
 }
 
 int fsync(int fd)
@@ -320,6 +407,50 @@ int openat64(int folder, const char *path, int flags, ...)
     mode_t mode;
     OPEN_MODE(flags, mode);
     return open_at(folder, path, flags, mode, __builtin_return_address(0));
+}
+
+FILE *fopen(const char *path, const char *mode)
+{
+    REAL(fopen);
+    return FAILS(OPEN) && refuse(EMFILE) ? NULL : real(path, mode);
+}
+
+FILE *fopen64(const char *path, const char *mode)
+{
+    REAL(fopen);
+    return FAILS(OPEN) && refuse(EMFILE) ? NULL : real(path, mode);
+}
+
+int mkostemp(char *path, int flags)
+{
+    REAL(mkostemp);
+    return FAILS(OPEN) && refuse(EMFILE) ? -1 : real(path, flags);
+}
+
+int memfd_create(const char *name, unsigned flags)
+{
+    return FAILS(OPEN) && refuse(EMFILE) ? -1 : (int)syscall(SYS_memfd_create, name, flags);
+}
+
+int renameat2(int from_folder, const char *from, int to_folder, const char *to, unsigned flags)
+{
+    if (FAILS(RENAME) && refuse(EACCES))
+        return -1;
+    return (int)syscall(SYS_renameat2, from_folder, from, to_folder, to, flags);
+}
+
+int statfs(const char *path, struct statfs *out)
+{
+    const char *type = getenv("ANCHORAGE_FAULT_FILESYSTEM");
+    int code = (int)syscall(SYS_statfs, path, out);
+    if (code == 0 && type)
+        out->f_type = (__typeof__(out->f_type))strtoul(type, NULL, 0);
+    return code;
+}
+
+int statfs64(const char *path, struct statfs64 *out)
+{
+    return statfs(path, (struct statfs *)out);
 }
 
 /* ---- LMDB -------------------------------------------------------------------------------------------------

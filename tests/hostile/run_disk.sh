@@ -60,7 +60,7 @@ empty_disk() {
 "$program" corpus -o corpus --seed 3 --scale 0.002 2>/dev/null || exit 1
 mkdir in more large away
 cp corpus/archives/{old.7z,models.tar.gz} in
-cp "$(find corpus/resource3d -name '*.xpr' -size -60k | sort | head -n 1)" in
+cp "$(find corpus/resource3d -name '*.xpr' -printf '%s %p\n' | sort -n | head -n 1 | cut -d ' ' -f 2)" in
 find corpus/meshbin -type f | sort | head -n 12 | while read -r file; do cp "$file" in; done
 cp corpus/archives/night.zip more
 rm -rf corpus
