@@ -290,8 +290,8 @@ static bool begin_anew(struct store *store, const char *path, enum store_mode mo
     return truncate(path, 0) == 0 || error_set_system(err, ERROR_STORE, errno, "store '%s'", store->path);
 }
 
-/* LMDB finds the second head by the page size that the first one gives, and believes it. What is no head at
- * all is left to LMDB to name. */
+/* LMDB finds the second head by the page size that the first one gives, and believes it: it divides by one of
+ * 0. What does not say to be LMDB's is left to LMDB to name. */
 static bool check_heads(struct store *store, bool single, enum store_mode mode, struct error *err)
 {
     char path[4096];
@@ -305,14 +305,17 @@ static bool check_heads(struct store *store, bool single, enum store_mode mode, 
             close(fd);
         return true;
     }
-    bool known = pread(fd, bytes[0], sizeof *bytes, 0) == sizeof *bytes &&
-                 tree_read_meta(bytes[0], sizeof *bytes, 0, &first);
+    bool there = pread(fd, bytes[0], sizeof *bytes, 0) == sizeof *bytes;
+    bool known = there && tree_read_meta(bytes[0], sizeof *bytes, 0, &first);
     bool same = known && pread(fd, bytes[1], sizeof *bytes, first.page_size) == sizeof *bytes &&
                 tree_read_meta(bytes[1], sizeof *bytes, 1, &second) && second.page_size == first.page_size;
     close(fd);
     if (status.st_size == 0 || (known && first.commit == 0 && status.st_size < 2 * (off_t)first.page_size))
         return begin_anew(store, path, mode, err);
-    return !known || same || store_damaged(store, "its two heads differ", err);
+    if (!known)
+        return !there || !tree_has_magic(bytes[0], sizeof *bytes) ||
+               store_damaged(store, "one of its heads is none", err);
+    return same || store_damaged(store, "its two heads differ", err);
 }
 
 /* LMDB maps its lock file and writes where that is still a hole, which on a full disk is a signal and no

@@ -78,6 +78,11 @@ bool tree_read_meta(const uint8_t *page, size_t size, unsigned number, struct tr
     return meta->page_size >= 512 && meta->page_size <= 65536 && !(meta->page_size & (meta->page_size - 1));
 }
 
+bool tree_has_magic(const uint8_t *page, size_t size)
+{
+    return size >= META_SIZE && get32(page + PAGE_HEAD) == META_MAGIC;
+}
+
 /* ---- which pages are taken ---- */
 
 bool tree_walk_begin(struct tree_walk *walk, const struct tree_file *file)

@@ -73,6 +73,9 @@ struct tree_walk {
 /* Reads a head page, number 0 or 1, of which `size` bytes (512 do) are there: number 1 lies one page size
  * behind number 0. False when it is none. */
 bool tree_read_meta(const uint8_t *page, size_t size, unsigned number, struct tree_meta *meta);
+/* Whether `size` bytes, one of a file's first two pages, say to be LMDB's, whatever else is wrong with them.
+ */
+bool tree_has_magic(const uint8_t *page, size_t size);
 /* Reads a struct MDB_db of TREE_DB_SIZE bytes. */
 #define TREE_DB_SIZE 48
 struct tree_db tree_read_db(const uint8_t *bytes);
