@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,6 +19,8 @@
 
 /* How often it is looked whether anything moves. */
 #define TICK_MS 200
+/* Open files of a run beside one for each decoder, generously. */
+#define FILES_BESIDE 64
 /* Deaths in a row without an item or step done between them, after which it is no item's fault. */
 #define DEATHS_MOST 8
 /* Steps of the extraction of one file that are tried again after a death. */
@@ -438,9 +441,26 @@ static bool start_keeper(struct supervision *s, int which, const char *job)
     return keeper->started;
 }
 
+/* Sees to it that there may be a descriptor for each decoder's life, and for what else a run opens. */
+static bool allow_lives(const struct shared *shared, struct error *err)
+{
+    struct rlimit files;
+    rlim_t need = (rlim_t)shared->threads + FILES_BESIDE;
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= need)
+        return true;
+    rlim_t most = files.rlim_max;
+    files.rlim_cur = need < most ? need : most;
+    return (most >= need && setrlimit(RLIMIT_NOFILE, &files) == 0) ||
+           error_set(err, ERROR_IO, ERROR_NO_OFFSET,
+                     "%u decoders need %llu open files; ulimit -n allows %llu", shared->threads,
+                     (unsigned long long)need, (unsigned long long)most);
+}
+
 struct supervision *supervise_start(struct shared *shared, const struct supervise_options *options,
                                     struct error *err)
 {
+    if (!allow_lives(shared, err))
+        return NULL;
     struct supervision *s = calloc(1, sizeof *s);
     if (!s) {
         error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory");

@@ -152,6 +152,16 @@ truth_lines() {
     [ "$(digest "$BATS_TEST_TMPDIR/s")" = "$(digest "$BATS_FILE_TMPDIR/store")" ]
 }
 
+@test "decoders beyond the files that may be open are refused, with both numbers" {
+    cd "$BATS_TEST_TMPDIR"
+    write_bgf good.bgf
+    ulimit -n 100
+    run -3 --separate-stderr anchorage run -q -j 90 -s s good.bgf
+    [[ $stderr == *"90 decoders need 154 open files; ulimit -n allows 100"* ]]
+    ulimit -Sn 80
+    anchorage run -q -j 30 -s s good.bgf
+}
+
 @test "a run that is killed takes its workers along" {
     cd "$BATS_FILE_TMPDIR/corpus"
     for delay in 0.03 0.06 0.1; do
