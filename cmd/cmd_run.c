@@ -58,7 +58,8 @@ static const struct command command = {
             [OPT_THREADS] = {"threads", 'j', "N", "threads (default: all processors)"},
             [OPT_JSON] = {"json", 0, NULL, "print the summary as one JSON object"},
             [OPT_FAIL_ON] = {"fail-on", 0, "LIST",
-                             "exit 1 on declined, ambiguous, unreadable or crashed (comma-separated)"},
+                             "exit 1 on declined, ambiguous, inconsistent, unreadable, crashed or "
+                             "changed\n(comma-separated; changed: anything, since the run before)"},
             [OPT_REHASH] = {"rehash", 0, NULL, "read files again whose size and time are unchanged"},
             [OPT_WAIT_LOCK] = {"wait-lock", 0, NULL, "wait for another writer of the store"},
             [OPT_LOG] = {"log", 0, "FILE", "append one JSON line per item to FILE"},
@@ -88,7 +89,14 @@ static const struct command command = {
 
 #define MEMORY_LEAST ((uint64_t)128 << 20)
 
-enum { FAIL_DECLINED = 1, FAIL_AMBIGUOUS = 2, FAIL_UNREADABLE = 4, FAIL_CRASHED = 8 };
+enum {
+    FAIL_DECLINED = 1,
+    FAIL_AMBIGUOUS = 2,
+    FAIL_INCONSISTENT = 4,
+    FAIL_UNREADABLE = 8,
+    FAIL_CRASHED = 16,
+    FAIL_CHANGED = 32
+};
 
 struct run {
     const char *store_path;
@@ -97,6 +105,8 @@ struct run {
     struct limit_settings limits;
     struct spool *spool;
     unsigned fail_on;
+    struct hash before; /* with FAIL_CHANGED: the store's digest when the run began */
+    bool changed;
     uint64_t memory, stall_seconds;
     bool no_sandbox;
     struct run_condition conditions[3 + LIMIT_CONDITIONS];
@@ -135,10 +145,9 @@ static bool parse_fail_on(const char *list, unsigned *mask)
     static const struct {
         const char *word;
         unsigned bit;
-    } words[] = {{"declined", FAIL_DECLINED},
-                 {"ambiguous", FAIL_AMBIGUOUS},
-                 {"unreadable", FAIL_UNREADABLE},
-                 {"crashed", FAIL_CRASHED}};
+    } words[] = {{"declined", FAIL_DECLINED},         {"ambiguous", FAIL_AMBIGUOUS},
+                 {"inconsistent", FAIL_INCONSISTENT}, {"unreadable", FAIL_UNREADABLE},
+                 {"crashed", FAIL_CRASHED},           {"changed", FAIL_CHANGED}};
     const size_t count = sizeof words / sizeof *words;
     while (*list) {
         size_t length = strcspn(list, ","), i;
@@ -192,8 +201,10 @@ static int parse_options(int argc, char **argv, struct run *run)
             break;
         case OPT_FAIL_ON:
             if (!parse_fail_on(argument, &run->fail_on))
-                return usage_error(
-                    &command, "--fail-on takes declined, ambiguous, unreadable, crashed, not '%s'", argument);
+                return usage_error(&command,
+                                   "--fail-on takes declined, ambiguous, inconsistent, unreadable, crashed, "
+                                   "changed; not '%s'",
+                                   argument);
             break;
         case OPT_REHASH:
             run->rehash = true;
@@ -371,6 +382,8 @@ static int exit_status(const struct run *run, const struct view_summary *summary
         return EXIT_FAILED;
     if (((run->fail_on & FAIL_DECLINED) && summary->resources_by_status[RESOURCE_DECLINED]) ||
         ((run->fail_on & FAIL_AMBIGUOUS) && summary->resources_by_status[RESOURCE_AMBIGUOUS]) ||
+        ((run->fail_on & FAIL_INCONSISTENT) && run->resolved.findings[FINDING_INCONSISTENT]) ||
+        ((run->fail_on & FAIL_CHANGED) && run->changed) ||
         ((run->fail_on & FAIL_CRASHED) && summary->failed_by_reason[CONTAINER_CRASHED] +
                                               summary->failed_by_reason[CONTAINER_TIMED_OUT] +
                                               summary->failed_by_reason[CONTAINER_QUARANTINED]) ||
@@ -502,6 +515,10 @@ static int finish(struct run *run, struct error *err)
     double started = clock_seconds();
     if (!interrupted && !run->shard.count && !resolve_all(run, err))
         return run_failed(run, err);
+    struct hash after;
+    if ((run->fail_on & FAIL_CHANGED) && !store_digest(run->store, &after, err))
+        return run_failed(run, err);
+    run->changed = (run->fail_on & FAIL_CHANGED) && !hash_equal(&after, &run->before);
     struct store_txn *txn = store_begin_read(run->store, err);
     if (!txn || !view_summarise(txn, &summary, err)) {
         store_end_read(txn);
@@ -611,7 +628,8 @@ static int run_inputs(struct run *run, const char *const *inputs, size_t input_c
         return run_failed(run, &err);
     /* A shard's store is made again after a power cut rather than waited for. */
     run->store = store_open(run->store_path, sharded ? STORE_SCRATCH : STORE_CREATE, run->wait_lock, &err);
-    if (!run->store || !store_update(run->store, put_first_record, run, &err))
+    if (!run->store || ((run->fail_on & FAIL_CHANGED) && !store_digest(run->store, &run->before, &err)) ||
+        !store_update(run->store, put_first_record, run, &err))
         return run_failed(run, &err);
     struct sigaction action = {.sa_handler = on_signal};
     sigaction(SIGINT, &action, NULL);

@@ -212,6 +212,18 @@ truth_lines() {
     run -0 anchorage run -q -s s --fail-on declined a.bgf
     run -1 anchorage run -q -s s --fail-on declined a.bgf b.bgf
     run -0 anchorage run -q -s s --fail-on ambiguous a.bgf b.bgf
+    run -0 anchorage run -q -s s --fail-on changed,inconsistent a.bgf b.bgf
+    write_bgf c.bgf
+    printf 'more' >>c.bgf # does not close: other bytes, and a finding of its own
+    run -1 anchorage run -q -s s --fail-on changed a.bgf b.bgf c.bgf
+    run -0 anchorage run -q -s s --fail-on changed a.bgf b.bgf c.bgf
+}
+
+@test "--fail-on inconsistent: one name with two contents" {
+    cd "$BATS_TEST_TMPDIR"
+    anchorage corpus -o in --seed 5 --scale 0.05 >/dev/null
+    run -1 anchorage run -q -s s --fail-on inconsistent in
+    [ "$(anchorage query -s s --findings --json | jq -r 'select(.kind == "inconsistent").kind' | sort -u)" = inconsistent ]
 }
 
 @test "nothing of an archive is written to disk by name" {
