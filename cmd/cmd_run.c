@@ -648,6 +648,7 @@ static int run_inputs(struct run *run, const char *const *inputs, size_t input_c
         .memory = run->memory,
         .stall_seconds = (double)run->stall_seconds,
         .no_sandbox = run->no_sandbox,
+        .total = !run->quiet,
         .walked = run->files.walked,
         .seed = run->seed,
         .cancel = &interrupted,

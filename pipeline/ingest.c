@@ -423,6 +423,7 @@ static bool setup(struct ingest *ingest, struct error *err)
         .inputs = options->inputs,
         .walked = options->walked,
         .input_count = options->input_count,
+        .total = options->total,
         .shared_fd = ingest->shared_fd,
         .known_fd = ingest->known_fd,
         .spool_fd = options->spool ? spool_fd(options->spool) : -1,

@@ -63,6 +63,7 @@ struct ingest_options {
     uint64_t memory;      /* that all processes together should stay under, bytes; 0: the default */
     double stall_seconds; /* without progress, after which an item is timed-out; 0: the default */
     bool no_sandbox;      /* for debugging */
+    bool total;           /* progress wants bytes_total, for which all inputs are walked once more */
     const volatile sig_atomic_t
         *cancel; /* set by a signal handler: stop after the batches in flight. NULL: never */
     /* Called by one thread at a time, never for an uncommitted item; either may be NULL. */

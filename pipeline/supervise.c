@@ -81,7 +81,7 @@ static void *send_inputs(void *ctx)
     const struct supervise_options *options = &post->keeper->supervision->options;
     struct shared *shared = post->keeper->supervision->shared;
     inputs_send(post->worker.inputs, options->inputs, options->input_count, options->walked);
-    if (!atomic_load(&shared->bytes_total))
+    if (options->total && !atomic_load(&shared->bytes_total))
         atomic_store(&shared->bytes_total,
                      extract_total(options->inputs, options->input_count, options->walked));
     return NULL;

@@ -18,6 +18,7 @@ struct supervise_options {
     const char *const *inputs; /* outlive the supervision */
     const bool *walked;        /* see extract_options */
     size_t input_count;
+    bool total; /* shared->bytes_total is wanted */
     int shared_fd, known_fd;
     int spool_fd; /* of the extraction; -1: none */
     double stall_seconds;
