@@ -107,10 +107,14 @@ struct sql {
 static bool fail(struct sql *sql, const char *what)
 {
     const int code = sqlite3_errcode(sql->db), number = sqlite3_system_errno(sql->db);
-    /* SQLite forgets the number of a full disk, which it has a code of its own for. */
-    if (code == SQLITE_FULL || (code == SQLITE_IOERR && number))
-        return error_set_system(sql->err, ERROR_IO, code == SQLITE_FULL ? ENOSPC : number, "cannot write %s",
-                                sql->path);
+    /* SQLite forgets the number of a full disk, which it has a code of its own for, and now and then others.
+     */
+    if (code == SQLITE_FULL || code == SQLITE_IOERR)
+        return error_set_system(sql->err, ERROR_IO,
+                                code == SQLITE_FULL ? ENOSPC
+                                : number            ? number
+                                                    : EIO,
+                                "cannot write %s", sql->path);
     return error_set(sql->err, code == SQLITE_NOMEM ? ERROR_NOMEM : ERROR_IO, ERROR_NO_OFFSET, "%s: %s: %s",
                      sql->path, what, sqlite3_errmsg(sql->db));
 }

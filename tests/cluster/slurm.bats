@@ -10,10 +10,13 @@ setup_file() {
     anchorage run -q -s one corpus >/dev/null
     cluster_start "$BATS_FILE_TMPDIR/cluster" || { cluster_stop; export CLUSTER_MISSING="the daemons do not come up"; return 0; }
     export CLUSTER
-    # The program as the nodes see it: while the file `hold` exists shards stop in the middle.
+    # The program as the nodes see it: while the file `hold` exists shards stop in the middle; with `small` their disk is one
+    # of 64 KiB, in a namespace of mounts that unshare makes with the options that stand in it.
     cat >slow <<EOF
 #!/bin/bash
-[ "\$1" = run ] && [ -e $BATS_FILE_TMPDIR/limit ] && ulimit -f 100
+[ "\$1" = run ] && [ -e $BATS_FILE_TMPDIR/small ] &&
+    exec unshare \$(cat $BATS_FILE_TMPDIR/small) sh -c 'mount -t tmpfs -o size=64k none $BATS_FILE_TMPDIR/disk && exec "\$@"' sh \\
+        env SLURM_TMPDIR=$BATS_FILE_TMPDIR/disk "$ANCHORAGE" "\$@"
 [ "\$1" = run ] && [ -e $BATS_FILE_TMPDIR/hold ] || exec "$ANCHORAGE" "\$@"
 "$ANCHORAGE" "\$@" &
 sleep 0.03
@@ -31,7 +34,7 @@ setup() {
     [ -z "${CLUSTER_MISSING:-}" ] || skip "$CLUSTER_MISSING"
     cd "$BATS_FILE_TMPDIR" || return 1
     PATH=$PATH:/usr/sbin
-    rm -rf store store.job hold limit
+    rm -rf store store.job hold small && mkdir -p disk
     # Nodes on which something was killed are taken out of service by Slurm.
     scancel --me 2>/dev/null
     for node in 1 2 3; do scontrol update nodename=node$node state=resume 2>/dev/null || true; done
@@ -135,12 +138,16 @@ task_on() { squeue -h -r -t running -w "$1" -o "$2" | head -n 1; } # task_on NOD
 }
 
 @test "a full disk: another try, then a clear end" {
-    touch limit
+    for options in -m -rm; do
+        unshare $options mount -t tmpfs -o size=64k none disk 2>/dev/null && echo "$options" >small && break
+    done
+    [ -e small ] || skip "no file system can be mounted here, neither as root nor in a namespace of users"
     run -3 submit --retries 1
+    grep -q "No space left on device" store.job/log/shard-*.log
     grep -q "exit 75" store.job/log/shard-*.log
     grep -q "given up after 2 tries" store.job/log/shard-*.log
     grep -q "shards are missing" store.job/log/reduce.log
-    rm limit
+    rm small
     submit --retries 1
     same
 }

@@ -2,7 +2,7 @@
  *
  *   ANCHORAGE_FAULT=KIND:N        the N-th call (from 1) of that kind fails, in whichever process it happens
  *   ANCHORAGE_FAULT_COUNTER=FILE  8 bytes that all processes of the program count in; must exist
- *   ANCHORAGE_FAULT_FILESYSTEM=N  every path is on a file system of that type, as statfs(2) numbers them
+ *   ANCHORAGE_FAULT_FILESYSTEM=N:START  paths that start so are on a file system of type N of statfs(2)
  *   ANCHORAGE_FAULT_WHERE=1       prints the calls that lead to the one that fails
  *   ANCHORAGE_TRACE=FILE          appends each change of a file named data.mdb (see struct trace_head)
  *
@@ -443,8 +443,10 @@ int statfs(const char *path, struct statfs *out)
 {
     const char *type = getenv("ANCHORAGE_FAULT_FILESYSTEM");
     int code = (int)syscall(SYS_statfs, path, out);
-    if (code == 0 && type)
-        out->f_type = (__typeof__(out->f_type))strtoul(type, NULL, 0);
+    char *start;
+    unsigned long number = type ? strtoul(type, &start, 0) : 0;
+    if (code == 0 && type && *start == ':' && strncmp(path, start + 1, strlen(start + 1)) == 0)
+        out->f_type = (__typeof__(out->f_type))number;
     return code;
 }
 

@@ -6,7 +6,7 @@
 #   tests/hostile/run_faults.sh BUILD_DIR [EVERY [SAMPLED [SCENARIO...]]]
 #
 # The first EVERY calls of a kind (500) all fail in turn, and SAMPLED ones beyond (2000), evenly spread. With EVERY 0 and SAMPLED
-# N it is N evenly spread over all.
+# N it is N evenly spread over all. ANCHORAGE_FAULT_KINDS="malloc sync" takes those kinds alone.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 build=${1:?usage: tests/hostile/run_faults.sh BUILD_DIR [EVERY [SAMPLED]]}
@@ -119,7 +119,7 @@ next() {
 [ $# -gt 3 ] && scenarios=("${@:4}") ||
     scenarios=(run again shard resolve query list show sql plan export straight report merge replace prune repair)
 for scenario in "${scenarios[@]}"; do
-    for kind in malloc mmap write sync rename open commit mapfull quota; do
+    for kind in ${ANCHORAGE_FAULT_KINDS:-malloc mmap write sync rename open commit mapfull quota}; do
         one "$scenario" "$kind" 0 >/dev/null
         calls=$(od -An -tu8 -N8 counter | tr -d ' ')
         [ "$calls" -gt 0 ] || continue
