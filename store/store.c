@@ -328,7 +328,11 @@ static bool reserve_lock_file(const struct store *store, bool single, struct err
     int fd = store->sealed ? -1 : open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (fd < 0)
         return true;
-    const int number = fallocate(fd, 0, 0, LOCK_FILE_SIZE) == 0 ? 0 : errno;
+    /* Where it has its room nothing is asked of a disk that may be full by now. */
+    struct stat status;
+    const bool whole = fstat(fd, &status) == 0 && status.st_size >= LOCK_FILE_SIZE &&
+                       status.st_blocks >= LOCK_FILE_SIZE / 512;
+    const int number = whole || fallocate(fd, 0, 0, LOCK_FILE_SIZE) == 0 ? 0 : errno;
     close(fd);
     return (number != ENOSPC && number != EDQUOT && number != EFBIG && number != EIO) ||
            error_set_system(err, ERROR_STORE, number, "lock '%s'", path);

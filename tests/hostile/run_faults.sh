@@ -91,6 +91,7 @@ one() {
     code=$?
     case $code in
         0) [ "$3" -eq 0 ] || as_wanted "$1" ;;
+        1) grep -q '^libgomp: ' err.txt || echo "status 1: $(tail -n 1 err.txt)" ;; # its thread got no memory: not promised
         75) [ "$1" = shard ] || echo "status 75" ;;
         3) [ -s err.txt ] || echo "status 3 without a word" ;;
         *) echo "status $code: $(tail -n 1 err.txt)" ;;
