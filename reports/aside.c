@@ -59,6 +59,8 @@ bool aside_close(struct aside *aside, bool whole, struct error *err)
 bool aside_write(const char *path, const struct buffer *bytes, struct error *err)
 {
     struct aside aside;
+    if (bytes->failed)
+        return error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory while writing %s", path);
     if (!aside_open(&aside, path, err))
         return false;
     if (bytes->size)

@@ -23,7 +23,7 @@ bool aside_open(struct aside *aside, const char *path, struct error *err);
  * whether the file is in its place; *err is set when `whole` was wanted and failed, also because an earlier
  * write to `out` did. */
 bool aside_close(struct aside *aside, bool whole, struct error *err);
-/* The bytes of a buffer as a file. */
+/* The bytes of a buffer as a file; ERROR_NOMEM when it lacks some. */
 bool aside_write(const char *path, const struct buffer *bytes, struct error *err);
 
 #endif

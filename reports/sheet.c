@@ -118,6 +118,7 @@ static bool put_container(const struct view_container *view, void *ctx)
         html_raw(out, "<details><summary>");
         put_count(out, sheet->others);
         html_raw(out, " without a picture</summary><ul>\n");
+        out->failed |= sheet->rest.failed; /* the next container clears it */
         buffer_append(out, sheet->rest.data, sheet->rest.size);
         html_raw(out, "</ul></details>\n");
     }
