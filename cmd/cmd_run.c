@@ -393,7 +393,7 @@ static int exit_status(const struct run *run, const struct view_summary *summary
     return EXIT_DONE;
 }
 
-/* What both workers were closed in by. */
+/* What all workers were closed in by. */
 static const char *sandbox_in_force(const struct run *run)
 {
     return sandbox_words(run->done.extract_sandbox & run->done.decode_sandbox);

@@ -1,8 +1,8 @@
 /* shared.h - the memory that the processes of a run share.
  *
  * The parent makes it, owns the store and commits; an extracting process fills slots with items, in the order
- * of the input; the threads of a decoding process take slots, decode, and write logs (store.h) that the
- * parent commits. All of it lies in one sparse memfd of the parent, so it outlives either child: whatever a
+ * of the input; decoders, processes of one thread each, take slots, decode, and write logs (store.h) that the
+ * parent commits. All of it lies in one sparse memfd of the parent, so it outlives every child: whatever a
  * child was doing when it died can be told from here, and a new one goes on from there.
  *
  * Nothing in it is a pointer. What one process waits for from another is a counter that is waited on as a
@@ -43,7 +43,7 @@ void signal_wait(struct signal_counter *counter, uint32_t seen, int milliseconds
 /* ---- slots: items on their way from the extraction to the decoding ---- */
 
 /* A slot's state is its place in the order of all slots that were ever filled, and what is done with it. */
-enum slot_tag { SLOT_FREE = 0, SLOT_READY = 1, SLOT_TAKEN = 2 /* + the number of the thread that has it */ };
+enum slot_tag { SLOT_FREE = 0, SLOT_READY = 1, SLOT_TAKEN = 2 /* + the number of the decoder that has it */ };
 #define SLOT_TAG_BITS             12
 #define SLOT_STATE(sequence, tag) ((uint64_t)(sequence) << SLOT_TAG_BITS | (uint64_t)(tag))
 #define SLOT_TAG(state)           ((unsigned)((state) & ((1u << SLOT_TAG_BITS) - 1)))
@@ -77,7 +77,7 @@ struct refusal {
     char message[SHARED_MESSAGE];
 };
 
-/* ---- shares: what one thread makes of one batch ---- */
+/* ---- shares: what one decoder makes of one batch ---- */
 
 struct share_counts {
     uint64_t items, containers, resources, declined, known, unknown, failed, inputs_failed;
@@ -120,12 +120,12 @@ struct shared {
     /* Set before the children start. */
     uint64_t size, slot_size, log_size, tape_size;
     uint64_t slots_at, logs_at, tapes_at, inputs_at; /* bytes from the start */
-    uint32_t slot_count, threads;
-    int64_t parent;                    /* pid */
-    bool listening;                    /* somebody wants events */
-    bool sandbox;                      /* wanted */
-    uint64_t run;                      /* of the store */
-    uint64_t memory;                   /* to stay under; 0: no matter */
+    uint32_t slot_count, threads;                    /* slots, decoders */
+    int64_t parent;                                  /* pid */
+    bool listening;                                  /* somebody wants events */
+    bool sandbox;                                    /* wanted */
+    uint64_t run;                                    /* of the store */
+    uint64_t memory;                                 /* to stay under; 0: no matter */
     uint64_t batch_bytes, batch_large; /* a batch ends at so much content, or so much in large items */
     uint64_t batches_most;             /* content of two batches under way; the first one always may be */
     uint64_t in_flight_most;           /* content in slots; one item is always allowed */

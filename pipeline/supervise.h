@@ -1,11 +1,12 @@
-/* supervise.h - keeps the two workers alive, and decides what their deaths and standstills mean.
+/* supervise.h - keeps the workers alive, and decides what their deaths and standstills mean.
  *
- * A thread for each worker starts it, waits for its end, and starts the next: the decoding goes on behind the
- * items that are done, the extraction behind the slots that are filled. Whose fault a death was tells the
- * note of the fault handler; where there is none (killed, ended, out of memory) every item in hand is
- * suspect. A suspect is tried once more, alone; when that brings the process down again it is `crashed`. What
- * makes no progress for the stall timeout is `timed-out` at once. A step of the extraction that stood
- * still, or crashed twice, is not taken again.
+ * A thread for the extraction and one for all decoders start workers (launch.h), wait for their ends, and
+ * start others in their places: a decoder goes on behind the items that are done, the extraction behind the
+ * slots that are filled. The item at which a decoder died is suspect and is tried once more, alone in a new
+ * process, and with the other decoders standing still unless the fault handler's note says that the fault was
+ * the process's own. When that brings it down again the item is `crashed`. What makes no progress for the
+ * stall timeout is `timed-out` at once. A step of the extraction that stood still, or crashed twice, is not
+ * taken again.
  */
 #ifndef ANCHORAGE_SUPERVISE_H
 #define ANCHORAGE_SUPERVISE_H
@@ -24,7 +25,7 @@ struct supervise_options {
     double stall_seconds;
 };
 
-/* Starts both workers. NULL with *err set when they cannot be. */
+/* Starts all workers. NULL with *err set when they cannot be; that one of them cannot shows later. */
 struct supervision *supervise_start(struct shared *shared, const struct supervise_options *options,
                                     struct error *err);
 /* Whether a worker cannot be kept going; then *err says why. */
