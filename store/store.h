@@ -262,11 +262,11 @@ bool store_log_geometry(struct store_log *log, uint32_t order, const struct hash
                         const uint8_t *encoded, size_t size, struct error *err);
 /* Makes the puts of all logs, which stay as they are, in transactions of its own: several when they are much,
  * since the pages that one changes are in memory until its commit. Each leaves what readers, and a run that
- * goes on after a kill, may meet: geometry first, then contents with their resources, then places. `last` is
- * called in the last one, as store_update calls `change`. A log whose bytes are none (its writer may have
- * been led astray by its input) is an error, ERROR_STORE, and of its transaction nothing is put; what is read
- * is bounded by the log's memory in any case. `verify`: also holds each value against its checksum before it
- * is put. False with *err set as store_update. */
+ * goes on after a kill, may meet: geometry first, then contents with their resources, then all places at
+ * once. `last` is called in that last one, as store_update calls `change`. A log whose bytes are none (its
+ * writer may have been led astray by its input) is an error, ERROR_STORE, and of its transaction nothing is
+ * put; what is read is bounded by the log's memory in any case. `verify`: also holds each value against its
+ * checksum before it is put. False with *err set as store_update. */
 bool store_commit_logs(struct store *store, const struct store_log *logs, size_t count, bool verify,
                        bool (*last)(struct store_txn *txn, void *ctx, struct error *err), void *ctx,
                        struct error *err);

@@ -377,6 +377,23 @@ static size_t pages_of_entry(const struct store_txn *txn, enum log_kind kind, si
     return bytes;
 }
 
+/* Whether entries of the kind may be put in several transactions. A file's place says that all that was in it
+ * is stored: were it committed before its members, a run that goes on after a kill would pass the file over.
+ * So places go with all other places, and with what is done last. */
+static bool may_part(enum log_kind kind)
+{
+    return kind < LOG_SOURCES;
+}
+
+/* Whether a kind may begin in a transaction that has so much. Places do not where there is much already; what
+ * is behind them belongs to them. */
+static bool may_begin(enum log_kind kind, size_t bytes)
+{
+    if (may_part(kind))
+        return bytes < COMMIT_BYTES;
+    return kind > LOG_SOURCES || bytes < COMMIT_BYTES / 2;
+}
+
 /* Puts entries of one kind from puts->reached on, until the transaction has as many bytes as it may. */
 static bool put_entries(struct store_txn *txn, struct log_puts *puts, size_t *bytes, struct error *err)
 {
@@ -390,7 +407,7 @@ static bool put_entries(struct store_txn *txn, struct log_puts *puts, size_t *by
     size_t count = puts->list.size / sizeof *entries, i = puts->reached.entry, size;
     const size_t pages = pages_of_entry(txn, kind, count);
     bool done = true;
-    for (; i < count && done && *bytes < COMMIT_BYTES; i++) {
+    for (; i < count && done && (*bytes < COMMIT_BYTES || !may_part(kind)); i++) {
         prefetch_row(entries, count, i + PREFETCH_AHEAD);
         if (kind == LOG_CONTAINERS && i > 0 && hash_equal(&entries[i].key, &entries[i - 1].key))
             continue;
@@ -407,7 +424,7 @@ static bool put_some(struct store_txn *txn, void *ctx, struct error *err)
     struct log_puts *puts = ctx;
     size_t bytes = 0;
     puts->reached = puts->done;
-    while (puts->reached.kind < LOG_KINDS && bytes < COMMIT_BYTES)
+    while (puts->reached.kind < LOG_KINDS && may_begin(puts->reached.kind, bytes))
         if (!list_kind(puts, puts->reached.kind, err) || !put_entries(txn, puts, &bytes, err))
             return false;
     return puts->reached.kind < LOG_KINDS || puts->last(txn, puts->ctx, err);
