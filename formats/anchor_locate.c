@@ -182,6 +182,7 @@ static void number_contents(const struct locate *l, struct anchor_subject *subje
             if (contents[k].bytes == contents[i].bytes || contents[k].positions == contents[i].mirrored)
                 choices[i].content = choices[k].content;
         }
+        subject->candidates[i].answer = (uint8_t)(choices[i].content + 1);
     }
 }
 

@@ -200,6 +200,8 @@ struct candidate {
     /* The last bytes in front of the block, as far as the data section has them: lead[CANDIDATE_LEAD -
      * lead_size] on. */
     uint8_t lead[CANDIDATE_LEAD], lead_size;
+    /* Candidates of one number hold one answer: equal bytes, or positions reflected in x; 0: not known. */
+    uint8_t answer;
     struct buffer_place *buffers; /* [resource.marker_count] */
     double score;                 /* natural-log odds against chance */
     struct anchor_evidence evidence;

@@ -134,21 +134,13 @@ static const struct pass_resource *proven_rival(const struct again *a, const str
 
 /* ---- the locator's view of it -------------------------------------------------------------------------- */
 
-/* Equal measures down to the last bit and other bytes: a reflection, as twins have. Which of two such places
- * is whose is no decision; the locator, which sees the bytes, counts them as one answer too. */
-static bool looks_reflected(const struct anchor_evidence *a, const struct anchor_evidence *b)
-{
-    return a->vertices == b->vertices && a->triangles == b->triangles && a->unit == b->unit &&
-           a->degenerate == b->degenerate && a->radius == b->radius && a->radius > 0 &&
-           memcmp(a->extent, b->extent, sizeof a->extent) == 0;
-}
-
+/* Places of equal bytes, or that are reflections: which of them is whose is no decision. */
 static uint32_t content_of(const struct resource_record *record, const struct anchor_item *item, uint32_t c)
 {
+    const struct candidate *candidates = record->resource.candidates;
     for (uint32_t k = 0; k < c; k++)
-        if (pass_same_bytes(&record->candidate_hashes[k], &record->candidate_hashes[c]) ||
-            looks_reflected(&record->resource.candidates[k].evidence,
-                            &record->resource.candidates[c].evidence))
+        if ((candidates[c].answer && candidates[k].answer == candidates[c].answer) ||
+            pass_same_bytes(&record->candidate_hashes[k], &record->candidate_hashes[c]))
             return item->choices[k].content;
     return c;
 }

@@ -18,7 +18,7 @@
 #define MARKER_LEAST   (6 * 4 + 2 * 4)
 #define DRAW_LEAST     8
 #define EVIDENCE_SIZE  (10 * 4 + 6 + 7 * 4)
-#define CANDIDATE_SIZE (8 + EVIDENCE_SIZE + 3 * HASH_SIZE)
+#define CANDIDATE_SIZE (8 + EVIDENCE_SIZE + 3 * HASH_SIZE + 2 + CANDIDATE_LEAD)
 #define RUN_LEAST      (2 * 8 + 1)
 
 /* ---- counts by status ---- */
@@ -616,8 +616,8 @@ static void read_evidence(struct reader *r, struct anchor_evidence *evidence)
         *measures[i] = reader_f32le(r, "evidence");
 }
 
-/* Version 1 has no leads. */
-#define CANDIDATES_VERSION 2
+/* Versions 1 and 2 were those of stores of schema 1. */
+#define CANDIDATES_VERSION 3
 
 bool candidates_write(struct buffer *out, const struct resource_record *record)
 {
@@ -636,6 +636,7 @@ bool candidates_write(struct buffer *out, const struct resource_record *record)
         write_hash(out, &record->candidate_hashes[i].geometry);
         write_u8(out, candidate->lead_size);
         buffer_append(out, candidate->lead, CANDIDATE_LEAD);
+        write_u8(out, candidate->answer);
     }
     return !out->failed;
 }
@@ -654,9 +655,8 @@ bool candidates_read(const uint8_t *bytes, size_t size, struct arena *arena, str
     struct reader r = reader_make(bytes, size, 0, "candidates record", err);
     struct resource *resource = &record->resource;
     unsigned version = reader_u8(&r, "version");
-    if (reader_ok(&r) && version != 1 && version != CANDIDATES_VERSION)
-        reader_fail(&r, ERROR_UNSUPPORTED, "version %u, this program reads 1 and %d", version,
-                    CANDIDATES_VERSION);
+    if (reader_ok(&r) && version != CANDIDATES_VERSION)
+        reader_fail(&r, ERROR_UNSUPPORTED, "version %u, this program reads %d", version, CANDIDATES_VERSION);
     uint32_t dropped = reader_u32le(&r, "dropped candidates"), chosen = reader_u32le(&r, "chosen candidate");
     uint32_t count = read_count(&r, CANDIDATE_SIZE, "candidates");
     struct candidate *list = read_room(&r, arena, count, sizeof *list);
@@ -671,8 +671,8 @@ bool candidates_read(const uint8_t *bytes, size_t size, struct arena *arena, str
         hashes[i].index_bytes = read_hash(&r, "hash of indices");
         hashes[i].vertex_bytes = read_hash(&r, "hash of vertices");
         hashes[i].geometry = read_hash(&r, "geometry");
-        if (version >= CANDIDATES_VERSION)
-            read_lead(&r, &list[i]);
+        read_lead(&r, &list[i]);
+        list[i].answer = reader_u8(&r, "answer");
     }
     if (!read_end(&r))
         return false;
