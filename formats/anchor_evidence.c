@@ -631,7 +631,10 @@ bool anchor_makes_sense(const struct anchor_evidence *e)
     bool normals = !e->normals || (4 * e->unit >= e->normals && e->run_start + e->run_end >= 0);
     bool joined =
         e->vertices < COHERENT_MIN || e->coherence < (e->vertices < 8 * COHERENT_MIN ? 1.5f : 0.85f);
-    return (is_perfect(e) || anchor_is_whole_run(e)) && !e->nonsense && 4 * e->degenerate <= e->triangles &&
+    /* A strip made into a list has many degenerate triangles; a whole run of normals says that it is one. */
+    bool whole = anchor_is_whole_run(e);
+    bool solid = 4 * e->degenerate <= (is_perfect(e) && whole ? 3 : 1) * e->triangles;
+    return (is_perfect(e) || whole) && !e->nonsense && solid &&
            e->extent[0] + e->extent[1] + e->extent[2] > 0 && normals && joined;
 }
 
@@ -655,8 +658,8 @@ static double index_score(const struct anchor_evidence *e)
     /* A window that is not perfect may be a stretch of another's list, and one behind a longer list is its
      * tail: only a whole run of normals speaks for them, and nothing when it is both. */
     bool whole_run = e->normals && e->unit == e->normals && e->run_start > 0 && e->run_end > 0;
-    bool tail =
-        e->index_start < 0 && (!is_perfect(e) || e->degenerate || (e->faces >= 16 && one_sided(e) < 0.8));
+    bool tail = e->index_start < 0 &&
+                (!is_perfect(e) || (e->degenerate && !whole_run) || (e->faces >= 16 && one_sided(e) < 0.8));
     score -= tail ? 40 : e->index_start < 0 ? 4 : 0;
     score -= (e->short_of_top || missing > 0) && e->normals && !whole_run ? 15 : 0;
     score += clamp(0.3 * e->triangles, 0, 16);

@@ -470,7 +470,8 @@ static bool leaves_its_own(const struct anchor_subject *s, const struct owner *o
         const struct anchor_choice *other = &s->item.choices[i];
         struct owner key = {other->start, other->end, NULL};
         if (other->content != s->item.choices[s->item.chosen].content && other->score > 0 &&
-            anchor_is_sound(&s->candidates[i].evidence) &&
+            (anchor_is_sound(&s->candidates[i].evidence) ||
+             anchor_is_whole_run(&s->candidates[i].evidence)) &&
             !(mine > 0 && s->candidates[i].evidence.size_match < 0) &&
             !bsearch(&key, owners, count, sizeof *owners, owner_order))
             return true;
@@ -646,6 +647,8 @@ static const char *doubt_of(const struct locate *l, const struct anchor_subject 
     bool imperfect = e->short_of_top || e->unreferenced;
     if (imperfect && e->run_end < 0)
         return "its indices do not use all vertices, and the normals go on behind them";
+    if (e->nonsense && 2 * e->unit < e->normals)
+        return "positions and most of its normals make no sense";
     if (e->unreferenced > UNUSED_MOST * e->vertices)
         return "its indices use too few of the vertices";
     if (l->found[s->group].exhausted || (l->found[s->group].skipped && imperfect))
