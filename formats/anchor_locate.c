@@ -9,6 +9,7 @@
 #include "anchor_context.h"
 #include "anchor_evidence.h"
 #include "anchor_gather.h"
+#include "names.h"
 #include "xbg7_mesh.h"
 
 #define ROUNDS 4
@@ -32,6 +33,8 @@
  */
 #define OWN_ODDS_MIN 4.5
 
+/* Resources of one block whose names are compared: more have no twins. */
+#define TWINS_COMPARED 16u
 /* A window that leaves more of the vertices unused is none that a list of theirs would be found by. */
 #define UNUSED_MOST 0.2
 
@@ -479,21 +482,65 @@ static bool leaves_its_own(const struct anchor_subject *s, const struct owner *o
     return false;
 }
 
-/* Marks what several resources have. */
-static bool mark_shared(struct locate *l)
+/* The blocks that were chosen, and for whom, sorted. */
+static struct owner *list_owners(const struct locate *l, size_t *count)
 {
     struct owner *owners = arena_array(l->arena, l->count, sizeof *owners);
-    size_t count = 0;
-    if (!owners)
-        return false;
-    for (size_t i = 0; i < l->count; i++) {
+    *count = 0;
+    for (size_t i = 0; owners && i < l->count; i++) {
         struct anchor_subject *s = &l->subjects[i];
         if (s->item.chosen < 0)
             continue;
         const struct anchor_choice *chosen = &s->item.choices[s->item.chosen];
-        owners[count++] = (struct owner){chosen->start, chosen->end, s};
+        owners[(*count)++] = (struct owner){chosen->start, chosen->end, s};
     }
-    qsort(owners, count, sizeof *owners, owner_order);
+    if (*count)
+        qsort(owners, *count, sizeof *owners, owner_order);
+    return owners;
+}
+
+/* Moves the second of two twins from the first one's block to its reflection. That one may be another's as
+ * well: models are drawn under several names. */
+static void move_twin(struct anchor_subject *s)
+{
+    const struct anchor_choice *chosen = &s->item.choices[s->item.chosen];
+    for (uint32_t i = 0; i < s->count; i++) {
+        const struct anchor_choice *other = &s->item.choices[i];
+        if (other->content == chosen->content && other->start != chosen->start && other->score > 0 &&
+            anchor_is_sound(&s->candidates[i].evidence)) {
+            s->item.chosen = (int32_t)i;
+            return;
+        }
+    }
+}
+
+/* Twins are one answer to the decision, which may give both one block when that is nearer to both. They have
+ * two: where names count on, the reflection is the second one's. */
+static bool part_twins(struct locate *l)
+{
+    size_t count;
+    const struct owner *owners = list_owners(l, &count);
+    if (!owners)
+        return false;
+    for (size_t i = 0, end; i < count; i = end)
+        for (end = i + 1; end < count && owner_order(&owners[i], &owners[end]) == 0; end++)
+            for (size_t k = i; k < end && end - i <= TWINS_COMPARED; k++) {
+                struct anchor_subject *a = owners[k].subject, *b = owners[end].subject;
+                if (names_count_on(a->resource->name, b->resource->name))
+                    move_twin(b);
+                else if (names_count_on(b->resource->name, a->resource->name))
+                    move_twin(a);
+            }
+    return true;
+}
+
+/* Marks what several resources have. */
+static bool mark_shared(struct locate *l)
+{
+    size_t count;
+    const struct owner *owners = list_owners(l, &count);
+    if (!owners)
+        return false;
     for (size_t i = 0, end; i < count; i = end) {
         bool by_size = false;
         for (end = i; end < count && owner_order(&owners[i], &owners[end]) == 0; end++) {
@@ -533,7 +580,7 @@ static bool decide(struct locate *l)
             return false;
     }
     set_own_odds(l);
-    return mark_only_near(l) && mark_shared(l);
+    return mark_only_near(l) && part_twins(l) && mark_shared(l);
 }
 
 /* ---- outcomes

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/names.h"
 #include "pipeline/reflect.h"
 
 /* Geometries of equal lowest y that one is compared with; more do not occur but by design. */
@@ -134,24 +135,6 @@ static bool compare_shapes(struct twins *t, const struct shape *a, const struct 
 
 /* ---- which resources are pairs ------------------------------------------------------------------------- */
 
-/* Whether b follows a in counting: names that are equal but for the number at their end, which is one
- * greater. */
-static bool follows(const char *a, const char *b)
-{
-    size_t x = strlen(a), y = strlen(b);
-    unsigned long first = 0, second = 0;
-    size_t x_end = x, y_end = y;
-    while (x && a[x - 1] >= '0' && a[x - 1] <= '9')
-        x--;
-    while (y && b[y - 1] >= '0' && b[y - 1] <= '9')
-        y--;
-    if (x != y || memcmp(a, b, x) != 0 || x_end == x || y_end == y || x_end - x > 9 || y_end - y > 9)
-        return false;
-    first = strtoul(a + x, NULL, 10);
-    second = strtoul(b + y, NULL, 10);
-    return second == first + 1;
-}
-
 static int compare_names(const struct pass_resource *a, const struct pass_resource *b)
 {
     int order = strcmp(a->name, b->name);
@@ -188,7 +171,7 @@ static bool pair_members(struct twins *t, const struct shape *a, const struct sh
         for (uint32_t k = 0; k < b->count && k < RIVALS_MAX; k++) {
             const struct pass_resource *x = &t->passes->resources[a->members[i]],
                                        *y = &t->passes->resources[b->members[k]];
-            if ((follows(x->name, y->name) || follows(y->name, x->name)) &&
+            if ((names_count_on(x->name, y->name) || names_count_on(y->name, x->name)) &&
                 !add_pair(t, out, a->members[i], b->members[k], mean_x, false))
                 return false;
         }
