@@ -87,9 +87,15 @@ static bool is_sound(const struct passes *passes, const struct pass_resource *r)
     return container->status == CONTAINER_READ || container->reason == CONTAINER_BAD_DIRECTORY;
 }
 
+/* How the stored size speaks of a place; 0 where nothing is chosen. */
+static int size_match_of(const struct pass_resource *r, uint32_t candidate)
+{
+    return candidate == RESOLVED_NONE ? 0 : r->record->resource.candidates[candidate].evidence.size_match;
+}
+
 static bool may_teach(const struct passes *passes, const struct pass_resource *r)
 {
-    return pass_is_located(r) && r->alone && is_sound(passes, r) &&
+    return pass_is_located(r) && size_match_of(r, r->now.chosen) >= 0 && r->alone && is_sound(passes, r) &&
            !(r->now.flags & FLAG_BIT(FLAG_NON_FINITE)) && !hash_is_zero(&r->now.geometry) &&
            (r->now.status == RESOURCE_PROVEN || is_without_rival(r));
 }
@@ -200,6 +206,10 @@ static bool learn(const struct pass_resource *r, const struct lesson *lessons, s
     for (uint32_t c = 0; c < r->record->resource.candidate_count; c++) {
         const struct lesson wanted = {.bytes = r->record->candidate_hashes[c]};
         const struct lesson *found = bsearch(&wanted, lessons, count, sizeof wanted, compare_lessons);
+        /* What another resource of the name has may be a variant: here the size tells. */
+        if (found &&
+            (size_match_of(r, c) < -1 || (size_match_of(r, c) < 0 && size_match_of(r, r->now.chosen) > 0)))
+            return false;
         if (found && learned && found != learned)
             return false;
         if (found && !learned) {
@@ -411,7 +421,7 @@ static bool proof_finish(struct passes *passes, struct error *err)
 }
 
 const struct stage pass_proof = {.name = "proof",
-                                 .version = 1,
+                                 .version = 2,
                                  .units = proof_units,
                                  .run = proof_run,
                                  .commit = proof_commit,

@@ -300,6 +300,47 @@ static void a_contested_block_is_not_taken(void **state)
     finish(store, &arena);
 }
 
+/* What another container has under the name may be a variant. Here the stored size speaks: far from the place
+ * that would be learned, or against it while the one at hand has it. A teacher that it speaks against teaches
+ * nobody. */
+static void a_size_stops_a_proof(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        struct arena arena = {0};
+        struct build_container from = teacher, to = learner;
+        from.resources[0].candidates[0].size_match = i == 2 ? -1 : 0;
+        to.resources[0].candidates[0].size_match = i == 1 ? 1 : 0;
+        to.resources[0].candidates[1].size_match = i == 0 ? -2 : i == 1 ? -1 : 0;
+        struct store *store = store_of(&from, &to);
+        build_resolve(store, 1);
+        struct resolved_record outcome;
+        struct resource_record record = build_outcome(store, &to, 0, &outcome, &arena);
+        assert_int_not_equal(record.resource.status, RESOURCE_PROVEN);
+        finish(store, &arena);
+        fixture_teardown(NULL);
+        fixture_setup(NULL);
+    }
+}
+
+/* Two places whose measures are equal to the last bit and whose bytes are no reflections, as variants of one
+ * model have: which of them is whose is a decision, and nothing tells. */
+static void equal_measures_are_no_reflection(void **state)
+{
+    struct arena arena = {0};
+    const struct build_container variants = {
+        .path = "one.xpr",
+        .resources = {
+            {"a", RESOURCE_AMBIGUOUS, .candidates = {{1, P, .as_large = true}, {2, Q, .as_large = true}}},
+            {"b", RESOURCE_AMBIGUOUS, .candidates = {{2, Q, .as_large = true}, {1, P, .as_large = true}}}}};
+    (void)state;
+    struct store *store = store_of(&variants, NULL);
+    build_resolve(store, 1);
+    assert_outcome(store, &variants, 0, RESOURCE_AMBIGUOUS, 0);
+    assert_outcome(store, &variants, 1, RESOURCE_AMBIGUOUS, 0);
+    finish(store, &arena);
+}
+
 /* Two learn of overlapping blocks: neither does. */
 static void overlapping_lessons_are_none(void **state)
 {
@@ -580,6 +621,8 @@ int main(void)
         RESOLVE_TEST(what_is_common_twice_is_no_agreement),
         RESOLVE_TEST(two_lessons_are_none),
         RESOLVE_TEST(a_contested_block_is_not_taken),
+        RESOLVE_TEST(a_size_stops_a_proof),
+        RESOLVE_TEST(equal_measures_are_no_reflection),
         RESOLVE_TEST(overlapping_lessons_are_none),
         RESOLVE_TEST(a_declined_one_gains_its_place),
         RESOLVE_TEST(a_rival_gets_what_is_left),

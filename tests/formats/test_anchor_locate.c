@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -431,6 +432,43 @@ static void test_equal_and_mirrored_blocks(void **state)
     assert_true(has_candidate(f, &r[1], first) && has_candidate(f, &r[1], second));
 }
 
+static void test_twins_have_two_blocks(void **state)
+{
+    struct fixture *f = *state;
+    /* Thirty models in the order of the directory, and in their middle a pair whose second block lies far
+     * behind the rest: the first one is nearer to both, and a reflection is the same answer. What counts on
+     * in its name has the other block. */
+    enum { MODELS = 30, FIRST = 14 };
+    static char names[MODELS][16];
+    struct sheet sheets[MODELS], twin = {.columns = 7, .rows = 9, .size = 30}, mirror = twin;
+    size_t first = 0;
+    mirror.mirrored = true;
+    for (uint32_t i = 0; i < MODELS; i++) {
+        const struct sheet *sheet = i == FIRST ? &twin : i == FIRST + 1 ? &mirror : &sheets[i];
+        sheets[i] = (struct sheet){.columns = 10 + i, .rows = 5, .seed = i, .size = 12};
+        f->descriptors[i] = sheet_descriptor(&sheet, 1, 0);
+        snprintf(names[i], sizeof names[i],
+                 i == FIRST       ? "bdy_01"
+                 : i == FIRST + 1 ? "bdy_02"
+                                  : "other%02u_a",
+                 i);
+        xpr2_build_add(&f->build, "XBG7", names[i], &f->descriptors[i]);
+        if (i == FIRST + 1)
+            continue;
+        noise(f, 200);
+        size_t place = put_block(&f->data, sheet);
+        first = i == FIRST ? place : first;
+    }
+    noise(f, 4 << 20);
+    size_t second = put_block(&f->data, &mirror);
+    const struct resource *r = decode(f);
+    assert_int_equal(place_of(f, &r[FIRST]), first);
+    assert_int_equal(place_of(f, &r[FIRST + 1]), second);
+    assert_int_equal(r[FIRST].candidates[0].answer, r[FIRST].candidates[1].answer);
+    for (int i = FIRST; i < FIRST + 2; i++)
+        assert_true(r[i].status == RESOURCE_ASSIGNED || r[i].status == RESOURCE_PROVEN);
+}
+
 static void test_shared_block(void **state)
 {
     struct fixture *f = *state;
@@ -836,6 +874,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_shared_by_size, start, finish),
         cmocka_unit_test_setup_teardown(test_size_that_is_not_stated, start, finish),
         cmocka_unit_test_setup_teardown(test_equal_and_mirrored_blocks, start, finish),
+        cmocka_unit_test_setup_teardown(test_twins_have_two_blocks, start, finish),
         cmocka_unit_test_setup_teardown(test_shared_block, start, finish),
         cmocka_unit_test_setup_teardown(test_part_of_a_group, start, finish),
         cmocka_unit_test_setup_teardown(test_rival_cut_off, start, finish),

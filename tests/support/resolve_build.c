@@ -138,9 +138,14 @@ static void make_candidate(const struct build_candidate *from, const struct xbg7
                                              .run_start = 1,
                                              .run_end = 1,
                                              .index_start = 1,
+                                             .size_match = (int8_t)from->size_match,
                                              .radius = (float)(from->content % BUILD_MIRRORED)};
     for (int k = 0; k < 3; k++)
         out->evidence.extent[k] = bounds.max[k] - bounds.min[k];
+    if (from->as_large) {
+        out->evidence.radius = 7;
+        out->evidence.extent[0] = out->evidence.extent[1] = out->evidence.extent[2] = 5;
+    }
     char name[32];
     snprintf(name, sizeof name, "indices %u", from->content);
     hashes->index_bytes = hash_text(name);

@@ -26,6 +26,8 @@ struct build_candidate {
     double score;     /* 0: 38 */
     bool undecoded;   /* the store has no geometry of it, unless it is the chosen one */
     bool imperfect;   /* its greatest index is not the last vertex */
+    int size_match;   /* see struct anchor_evidence */
+    bool as_large;    /* as the other candidates, to the last bit of what was measured */
 };
 
 struct build_resource {
