@@ -80,8 +80,8 @@ static bool round_of(struct store *store, const char *html, unsigned i, double t
     const double took[4] = {t1 - t0, t2 - t1, t3 - t2, t4 - t3};
     for (int k = 0; k < 4; k++)
         times[k][i] = took[k];
-    out->page_bytes = page.page.size;
-    out->detail_bytes = both.details.size;
+    out->page_bytes = page_text_size(&page.page);
+    out->detail_bytes = page_text_size(&both.details);
     out->html_bytes = ok && stat(html, &info) == 0 ? (uint64_t)info.st_size : 0;
     page_data_free(&page);
     page_data_free(&both);

@@ -53,12 +53,12 @@ bool page_style(struct call *call)
 
 bool page_rows(struct call *call)
 {
-    const struct buffer *page = catalogue_page(call->view.catalogue, call->view.db, call->view.txn,
-                                               call->api->program, call->api->path, &call->err);
+    const struct page_text *page = catalogue_page(call->view.catalogue, call->view.db, call->view.txn,
+                                                  call->api->program, call->api->path, &call->err);
     struct buffer copy = {0};
     if (!page)
         return false;
-    buffer_append(&copy, page->data, page->size);
+    page_text_append(page, &copy);
     return call_buffer(call, "application/json; charset=utf-8", &copy);
 }
 

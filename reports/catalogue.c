@@ -438,13 +438,13 @@ bool catalogue_containers(const struct catalogue *catalogue, const struct catalo
     return true;
 }
 
-const struct buffer *catalogue_page(const struct catalogue *catalogue, struct store *store,
-                                    struct store_txn *txn, const char *program, const char *title,
-                                    struct error *err)
+const struct page_text *catalogue_page(const struct catalogue *catalogue, struct store *store,
+                                       struct store_txn *txn, const char *program, const char *title,
+                                       struct error *err)
 {
     struct catalogue *own = mutable(catalogue);
     pthread_mutex_lock(&own->mutex);
-    bool made = own->page.page.data || page_data_make(store, txn, program, title, false, &own->page, err);
+    bool made = own->page.page.count || page_data_make(store, txn, program, title, false, &own->page, err);
     if (!made)
         page_data_free(&own->page);
     pthread_mutex_unlock(&own->mutex);

@@ -10,6 +10,7 @@
 #include "reports/view.h"
 
 struct catalogue;
+struct page_text;
 
 /* Reads all that the transaction sees. NULL with *err set (ERROR_STORE, ERROR_NOMEM). */
 struct catalogue *catalogue_build(struct store_txn *txn, struct error *err);
@@ -46,8 +47,8 @@ bool catalogue_containers(const struct catalogue *catalogue, const struct catalo
 
 /* What the dashboard shows of the commit (page_data_make, without details), made when it is first asked for,
  * and kept; `txn` sees that commit of `store`. NULL with *err set when it cannot be made. */
-const struct buffer *catalogue_page(const struct catalogue *catalogue, struct store *store,
-                                    struct store_txn *txn, const char *program, const char *title,
-                                    struct error *err);
+const struct page_text *catalogue_page(const struct catalogue *catalogue, struct store *store,
+                                       struct store_txn *txn, const char *program, const char *title,
+                                       struct error *err);
 
 #endif

@@ -70,23 +70,21 @@ void html_url(struct buffer *out, const char *text)
 
 /* gzip: what browsers decompress by themselves (DecompressionStream). The header has no time and no name, so
  * the same data gives the same bytes. */
-static bool compress_gzip(const struct buffer *in, struct buffer *out)
+static bool compress_gzip(const struct page_text *in, struct buffer *out)
 {
     z_stream stream = {0};
     if (deflateInit2(&stream, 5, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY) != Z_OK)
         return false;
     uint8_t piece[1 << 16];
     int state = Z_OK;
-    for (size_t at = 0; state == Z_OK && !out->failed;) {
-        if (!stream.avail_in && at < in->size) {
-            size_t step = in->size - at < 1 << 20 ? in->size - at : 1 << 20;
-            stream.next_in = in->data + at;
-            stream.avail_in = (uInt)step;
-            at += step;
+    for (size_t next = 0; state == Z_OK && !out->failed;) {
+        if (!stream.avail_in && next < in->count) {
+            stream.next_in = in->pieces[next].data;
+            stream.avail_in = (uInt)in->pieces[next++].size; /* a table of a store: far below 4 GiB */
         }
         stream.next_out = piece;
         stream.avail_out = sizeof piece;
-        state = deflate(&stream, at == in->size ? Z_FINISH : Z_NO_FLUSH);
+        state = deflate(&stream, next == in->count ? Z_FINISH : Z_NO_FLUSH);
         buffer_append(out, piece, sizeof piece - stream.avail_out);
         if (state == Z_BUF_ERROR) /* wants more input */
             state = Z_OK;
@@ -111,7 +109,7 @@ static void append_base64(struct buffer *out, const uint8_t *bytes, size_t size)
 }
 
 /* A script element that is no script: browsers keep its text and do not run it. */
-static void append_document(struct buffer *out, const char *id, const struct buffer *json)
+static void append_document(struct buffer *out, const char *id, const struct page_text *json)
 {
     struct buffer packed = {0};
     out->failed |= !compress_gzip(json, &packed);

@@ -80,16 +80,11 @@ static const char *const resource_columns[] = {
     "index", "name",   "format", "status",   "reason",    "was",   "vertices", "triangles",
     "score", "margin", "bounds", "geometry", "canonical", "flags", "error",    "offset"};
 
-/* A stretch of the list of containers: its rows, and the details of their resources. */
-struct chunk {
-    struct buffer rows, details;
-};
-
 /* What a thread looks with. */
 struct walk {
     struct store_txn *txn;
     bool with_details;
-    struct chunk *chunk; /* being written */
+    struct buffer *rows, *details; /* being written: of a stretch of the list of containers */
     struct coverage_claims claims;
     struct arena container, coverage;
     struct error err;
@@ -112,7 +107,7 @@ static void put_canonical(struct buffer *out, const struct resolved_record *outc
 static bool put_resource(const struct view_resource *view, void *ctx)
 {
     struct walk *walk = ctx;
-    struct buffer *out = &walk->chunk->rows;
+    struct buffer *out = walk->rows;
     const struct resource *resource = &view->record->resource;
     const struct resolved_record *outcome = view->outcome;
     bool changed = outcome && outcome->change_count;
@@ -136,14 +131,14 @@ static bool put_resource(const struct view_resource *view, void *ctx)
     put_offset(out, resource->error.code ? resource->error.offset : ERROR_NO_OFFSET);
     json_text_close(out, ']');
     if (walk->with_details)
-        page_detail(view, &walk->chunk->details);
+        page_detail(view, walk->details);
     return coverage_claim(&walk->claims, resource, outcome, &walk->err) && !out->failed;
 }
 
 /* [length, kind, length, kind, ...] from data_offset on, laid for what its resources have just claimed. */
 static bool put_coverage(struct walk *walk, const struct view_container *view)
 {
-    struct buffer *out = &walk->chunk->rows;
+    struct buffer *out = walk->rows;
     if (view->format != FORMAT_XPR2 || !view->record) {
         json_text_null(out);
         json_text_null(out);
@@ -168,7 +163,7 @@ static bool put_coverage(struct walk *walk, const struct view_container *view)
 static bool put_container(struct walk *walk, const struct view_container *view)
 {
     const struct view_filter everything = {.candidates = walk->with_details};
-    struct buffer *out = &walk->chunk->rows;
+    struct buffer *out = walk->rows;
     json_text_open(out, '[');
     json_text_string(out, view->path);
     json_text_open(out, '[');
@@ -468,16 +463,17 @@ static bool put_head(struct store_txn *txn, const char *program, const char *tit
 struct making {
     const struct view_entry *list;
     size_t count, chunk_count;
-    struct chunk *chunks;
-    struct buffer rest; /* the tables beside containers */
+    struct page_data *out; /* of both documents piece i + 1 is chunk i's; the last one is what follows them */
     int threads;
     struct walk walks[THREADS_MOST];
 };
 
+/* The tables beside containers, behind the end of that one. */
 static bool make_rest(struct walk *walk, struct buffer *out)
 {
     struct error *err = &walk->err;
     struct census census = {.out = out};
+    close_table(out);
     OPEN_TABLE(out, "findings", finding_columns);
     bool ok = store_each_finding(walk->txn, put_finding, out, err);
     close_table(out);
@@ -494,7 +490,8 @@ static bool make_chunk(struct walk *walk, const struct making *making, size_t ch
 {
     size_t end = (chunk + 1) * CHUNK < making->count ? (chunk + 1) * CHUNK : making->count;
     bool ok = true;
-    walk->chunk = &making->chunks[chunk];
+    walk->rows = &making->out->page.pieces[chunk + 1];
+    walk->details = walk->with_details ? &making->out->details.pieces[chunk + 1] : NULL;
     for (size_t i = chunk * CHUNK; ok && i < end; i++) {
         struct view_container view;
         bool found;
@@ -513,7 +510,7 @@ static void make_task(size_t i, int thread, void *ctx)
     if (walk->err.code != ERROR_NONE)
         return;
     if (i == 0)
-        make_rest(walk, &making->rest);
+        make_rest(walk, &making->out->page.pieces[making->chunk_count + 1]);
     else
         make_chunk(walk, making, i - 1);
 }
@@ -534,71 +531,27 @@ static int open_walks(struct making *making, struct store *store, struct store_t
     return threads;
 }
 
-/* Pieces to be copied to where they belong. */
-struct joining {
-    uint8_t *to;
-    const struct buffer **pieces; /* [count] */
-    size_t *places;               /* [count], in `to` */
-};
-
-static void copy_piece(size_t i, int thread, void *ctx)
+/* Each chunk but the first begins with the comma before it. */
+static void part_chunks(struct page_text *text)
 {
-    const struct joining *joining = ctx;
-    const struct buffer *piece = joining->pieces[i];
-    (void)thread;
-    if (piece->size)
-        memcpy(joining->to + joining->places[i], piece->data, piece->size);
+    for (size_t i = 2; i + 1 < text->count; i++)
+        buffer_append(&text->pieces[i], ",", 1);
 }
 
-/* Appends one document's share of all chunks to it, with commas between. Millions of bytes go to pages that
- * nobody has touched yet, so threads share that. */
-static void join_pieces(struct buffer *out, const struct making *making, bool details)
+/* Commas in front of nothing, or behind it, become what JSON does not see. */
+static void clear_commas(struct page_text *text)
 {
-    const size_t count = making->chunk_count;
-    struct joining joining = {NULL, calloc(count + 1, sizeof *joining.pieces),
-                              calloc(count + 1, sizeof *joining.places)};
-    size_t size = 0;
-    out->failed |= !joining.pieces || !joining.places;
-    for (size_t i = 0; !out->failed && i < count; i++) {
-        const struct buffer *piece = details ? &making->chunks[i].details : &making->chunks[i].rows;
-        size += size && piece->size;
-        joining.pieces[i] = piece;
-        joining.places[i] = size;
-        size += piece->size;
-        out->failed |= piece->failed;
+    bool any = text->pieces[1].size > 0;
+    for (size_t i = 2; i + 1 < text->count; i++) {
+        struct buffer *piece = &text->pieces[i];
+        if (piece->size == 1 || (piece->size && !any))
+            piece->data[0] = ' ';
+        any |= piece->size > 1;
     }
-    joining.to = out->failed || !size ? NULL : buffer_extend(out, size);
-    if (joining.to) {
-        par_for(count, making->threads, copy_piece, &joining);
-        for (size_t i = 1; i < count; i++)
-            if (joining.places[i] && joining.pieces[i]->size)
-                joining.to[joining.places[i] - 1] = ',';
-    }
-    free(joining.pieces);
-    free(joining.places);
-}
-
-/* Joins everything in order; the head is written already. */
-static void join(const struct making *making, struct page_data *out)
-{
-    OPEN_TABLE(&out->page, "containers", container_columns);
-    join_pieces(&out->page, making, false);
-    if (making->walks[0].with_details)
-        join_pieces(&out->details, making, true);
-    close_table(&out->page);
-    out->page.failed |= making->rest.failed;
-    if (making->rest.size)
-        json_text_raw(&out->page, (const char *)making->rest.data, making->rest.size);
 }
 
 static void free_making(struct making *making)
 {
-    for (size_t i = 0; making->chunks && i < making->chunk_count; i++) {
-        buffer_free(&making->chunks[i].rows);
-        buffer_free(&making->chunks[i].details);
-    }
-    free(making->chunks);
-    buffer_free(&making->rest);
     for (int i = 0; i < THREADS_MOST; i++) {
         coverage_claims_free(&making->walks[i].claims);
         arena_free(&making->walks[i].container);
@@ -608,21 +561,44 @@ static void free_making(struct making *making)
     }
 }
 
+static bool out_of_memory(struct error *err)
+{
+    return error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory while making the report");
+}
+
+static bool make_pieces(struct page_text *text, size_t chunks)
+{
+    text->pieces = calloc(chunks + 2, sizeof *text->pieces);
+    text->count = text->pieces ? chunks + 2 : 0;
+    return text->pieces;
+}
+
+static bool is_whole(const struct page_text *text)
+{
+    for (size_t i = 0; i < text->count; i++)
+        if (text->pieces[i].failed)
+            return false;
+    return true;
+}
+
 static bool make_all(struct making *making, struct store *store, struct store_txn *txn, struct error *err)
 {
-    making->chunk_count = (making->count + CHUNK - 1) / CHUNK;
-    making->chunks = calloc(making->chunk_count + 1, sizeof *making->chunks);
-    if (!making->chunks)
-        return error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory while making the report");
     making->threads = open_walks(making, store, txn, err);
     if (!making->threads)
         return false;
+    part_chunks(&making->out->page);
+    part_chunks(&making->out->details);
     par_for(making->chunk_count + 1, making->threads, make_task, making);
     for (int i = 0; i < THREADS_MOST; i++)
         if (making->walks[i].err.code != ERROR_NONE) {
             *err = making->walks[i].err;
             return false;
         }
+    if (!is_whole(&making->out->page) || !is_whole(&making->out->details))
+        return out_of_memory(err);
+    clear_commas(&making->out->page);
+    if (making->out->details.count)
+        clear_commas(&making->out->details);
     return true;
 }
 
@@ -630,29 +606,58 @@ bool page_data_make(struct store *store, struct store_txn *txn, const char *prog
                     bool details, struct page_data *out, struct error *err)
 {
     struct arena list = {0};
-    struct making making = {0};
+    struct making making = {.out = out};
     *out = (struct page_data){0};
     for (int i = 0; i < THREADS_MOST; i++)
         making.walks[i].with_details = details;
-    json_text_open(&out->page, '{');
-    if (details)
-        json_text_open(&out->details, '[');
-    bool ok = put_head(txn, program, title, &out->page, err) &&
-              view_list(txn, &list, &making.list, &making.count, err) && make_all(&making, store, txn, err);
-    if (ok)
-        join(&making, out);
-    json_text_close(&out->page, '}');
-    if (details)
-        json_text_close(&out->details, ']');
-    if (ok && (out->page.failed || out->details.failed))
-        ok = error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory while making the report");
+    bool ok = view_list(txn, &list, &making.list, &making.count, err);
+    making.chunk_count = (making.count + CHUNK - 1) / CHUNK;
+    if (ok && (!make_pieces(&out->page, making.chunk_count) ||
+               (details && !make_pieces(&out->details, making.chunk_count))))
+        ok = out_of_memory(err);
+    if (ok) {
+        struct buffer *head = &out->page.pieces[0], *tail = &out->page.pieces[out->page.count - 1];
+        json_text_open(head, '{');
+        ok = put_head(txn, program, title, head, err);
+        OPEN_TABLE(head, "containers", container_columns);
+        ok = ok && make_all(&making, store, txn, err);
+        json_text_close(tail, '}');
+    }
+    if (ok && details) {
+        json_text_open(&out->details.pieces[0], '[');
+        json_text_close(&out->details.pieces[out->details.count - 1], ']');
+    }
+    if (ok && (!is_whole(&out->page) || !is_whole(&out->details)))
+        ok = out_of_memory(err);
     free_making(&making);
     arena_free(&list);
     return ok;
 }
 
+size_t page_text_size(const struct page_text *text)
+{
+    size_t size = 0;
+    for (size_t i = 0; i < text->count; i++)
+        size += text->pieces[i].size;
+    return size;
+}
+
+void page_text_append(const struct page_text *text, struct buffer *out)
+{
+    for (size_t i = 0; i < text->count; i++)
+        buffer_append(out, text->pieces[i].data, text->pieces[i].size);
+}
+
+static void free_text(struct page_text *text)
+{
+    for (size_t i = 0; i < text->count; i++)
+        buffer_free(&text->pieces[i]);
+    free(text->pieces);
+    *text = (struct page_text){0};
+}
+
 void page_data_free(struct page_data *data)
 {
-    buffer_free(&data->page);
-    buffer_free(&data->details);
+    free_text(&data->page);
+    free_text(&data->details);
 }

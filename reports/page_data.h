@@ -16,9 +16,19 @@
 /* Of the layout of both documents; the page refuses another one. */
 #define PAGE_DATA_VERSION 1
 
+/* A document in pieces, to be read one behind the other: to join megabytes takes as long as to make many of
+ * them. */
+struct page_text {
+    struct buffer *pieces; /* [count] */
+    size_t count;
+};
+size_t page_text_size(const struct page_text *text);
+/* Appends all of it. */
+void page_text_append(const struct page_text *text, struct buffer *out);
+
 struct page_data {
-    struct buffer page;
-    struct buffer details; /* empty unless asked for */
+    struct page_text page;
+    struct page_text details; /* empty unless asked for */
 };
 
 /* Makes the page of what `txn`, a read transaction of `store`, sees, on up to four threads; with `details`

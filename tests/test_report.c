@@ -180,12 +180,16 @@ static void json_text_rounds_odds(void **state)
 
 /* ---- page data ----------------------------------------------------------------------------------------- */
 
-static json_t *parsed(const struct buffer *text)
+static json_t *parsed(const struct page_text *text)
 {
     json_error_t error;
-    json_t *value = json_loadb((const char *)text->data, text->size, 0, &error);
+    struct buffer whole = {0};
+    page_text_append(text, &whole);
+    assert_int_equal(whole.size, page_text_size(text));
+    json_t *value = json_loadb((const char *)whole.data, whole.size, 0, &error);
     if (!value)
         fail_msg("%s at %d", error.text, error.position);
+    buffer_free(&whole);
     return value;
 }
 
@@ -309,11 +313,14 @@ static void page_data_may_stand_in_a_page(void **state)
     struct store *store = hostile_store();
     struct store_txn *txn = begin(store);
     struct page_data data = page_of(store, txn);
-    const struct buffer *documents[] = {&data.page, &data.details};
+    const struct page_text *documents[] = {&data.page, &data.details};
     for (int i = 0; i < 2; i++) {
-        assert_null(memchr(documents[i]->data, '<', documents[i]->size));
-        for (size_t k = 0; k < documents[i]->size; k++)
-            assert_true(documents[i]->data[k] >= 0x20 && documents[i]->data[k] != 0x7F);
+        struct buffer text = {0};
+        page_text_append(documents[i], &text);
+        assert_null(memchr(text.data, '<', text.size));
+        for (size_t k = 0; k < text.size; k++)
+            assert_true(text.data[k] >= 0x20 && text.data[k] != 0x7F);
+        buffer_free(&text);
     }
     page_data_free(&data);
     store_end_read(txn);

@@ -238,11 +238,15 @@ static void page_is_json(struct store_txn *txn, const char *name)
     struct error err = {0};
     struct page_data data = {0};
     MUST(page_data_make(store, txn, name, name, true, &data, &err), "%s", err.msg);
-    json_t *page = json_loadb((const char *)data.page.data, data.page.size, 0, NULL);
-    json_t *details = json_loadb((const char *)data.details.data, data.details.size, 0, NULL);
-    MUST(page && details, "%.*s", (int)data.page.size, (const char *)data.page.data);
-    json_decref(page);
-    json_decref(details);
+    const struct page_text *documents[] = {&data.page, &data.details};
+    for (int i = 0; i < 2; i++) {
+        struct buffer text = {0};
+        page_text_append(documents[i], &text);
+        json_t *json = json_loadb((const char *)text.data, text.size, 0, NULL);
+        MUST(json, "%.*s", (int)text.size, (const char *)text.data);
+        json_decref(json);
+        buffer_free(&text);
+    }
     page_data_free(&data);
 }
 
