@@ -237,7 +237,8 @@ static void print_json(const struct bench_options *options, const struct archive
 
 static void print_table(const struct archive_figures figures[KINDS])
 {
-    printf("%u archives of each kind; libarchive reads %u at a time; (processor time)\n", ARCHIVES, READERS);
+    printf("%d archives of each kind; libarchive reads %d at a time; (processor time)\n", (int)ARCHIVES,
+           (int)READERS);
     printf("            packed   unpacked         libarchive              whole run   ratio\n");
     for (size_t i = 0; i < KINDS; i++)
         printf("%-8s %6.0f MB  %6.0f MB  %8.3f (%.3f) s  %10.3f (%.3f) s  %6.2f\n", kinds[i].name,

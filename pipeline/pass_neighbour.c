@@ -357,8 +357,7 @@ static bool settle_ambiguous(const struct again *a, size_t i, struct decision *o
     struct hash geometry = pass_geometry_of(a->passes, r, (uint32_t)chosen);
     bool plain = a->plain[i].chosen == chosen && a->plain[i].exact && a->plain[i].margin >= ANCHOR_MARGIN;
     /* That it lies near its neighbours is no reason to take what another has and leave what nobody has. */
-    if (hash_is_zero(&geometry) || is_shared(a, i, chosen) ||
-        (!plain && only_nearer(a, s, (uint32_t)chosen)))
+    if (hash_is_zero(&geometry) || is_shared(a, i, chosen) || (!plain && only_nearer(a, s, (uint32_t)chosen)))
         return false;
     *out = (struct decision){a->numbers[i], (uint32_t)chosen, RESOURCE_ASSIGNED, s->item.margin, ""};
     snprintf(out->why, sizeof out->why, "%s",
