@@ -91,12 +91,13 @@ static enum container_reason reason_of(const char *message, enum container_reaso
     return fallback;
 }
 
-/* libarchive has a number for it, and readers that do not use it. */
+/* libarchive has a number for it, which some readers do not use, and others use for what they refuse
+ * ("Rejecting malformed cpio archive: symlink contents exceed 1 megabyte"): its words are surer. */
 static bool lacks_memory(struct archive *archive)
 {
-    static const char *const words[] = {"allocat", "no memory", "out of memory", NULL};
+    static const char *const words[] = {"allocat", "memory", NULL};
     const char *message = archive_error_string(archive);
-    return archive_errno(archive) == ENOMEM || (message && says(message, words));
+    return message && *message ? says(message, words) : archive_errno(archive) == ENOMEM;
 }
 
 /* Takes down what an archive handle reports. Trouble further down, in the file or its compression, comes
