@@ -92,10 +92,11 @@ static enum container_reason reason_of(const char *message, enum container_reaso
 }
 
 /* libarchive has a number for it, which some readers do not use, and others use for what they refuse
- * ("Rejecting malformed cpio archive: symlink contents exceed 1 megabyte"): its words are surer. */
+ * ("Rejecting malformed cpio archive: symlink contents exceed 1 megabyte"): its words are surer. "Frame
+ * requires too much memory" is a refusal, too. */
 static bool lacks_memory(struct archive *archive)
 {
-    static const char *const words[] = {"allocat", "memory", NULL};
+    static const char *const words[] = {"allocat", "no memory", "out of memory", NULL};
     const char *message = archive_error_string(archive);
     return message && *message ? says(message, words) : archive_errno(archive) == ENOMEM;
 }
