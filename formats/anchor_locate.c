@@ -501,13 +501,16 @@ static struct owner *list_owners(const struct locate *l, size_t *count)
 
 /* Moves the second of two twins from the first one's block to its reflection. That one may be another's as
  * well: models are drawn under several names. */
-static void move_twin(struct anchor_subject *s)
+static void move_twin(const struct locate *l, struct anchor_subject *s)
 {
     const struct anchor_choice *chosen = &s->item.choices[s->item.chosen];
+    const uint64_t bytes = content_of(l, &s->form, &s->candidates[s->item.chosen]).bytes;
     for (uint32_t i = 0; i < s->count; i++) {
         const struct anchor_choice *other = &s->item.choices[i];
+        /* Of one content are copies as well, which are no reflection. */
         if (other->content == chosen->content && other->start != chosen->start && other->score > 0 &&
-            anchor_is_sound(&s->candidates[i].evidence)) {
+            anchor_is_sound(&s->candidates[i].evidence) &&
+            content_of(l, &s->form, &s->candidates[i]).bytes != bytes) {
             s->item.chosen = (int32_t)i;
             return;
         }
@@ -527,9 +530,9 @@ static bool part_twins(struct locate *l)
             for (size_t k = i; k < end && end - i <= TWINS_COMPARED; k++) {
                 struct anchor_subject *a = owners[k].subject, *b = owners[end].subject;
                 if (names_count_on(a->resource->name, b->resource->name))
-                    move_twin(b);
+                    move_twin(l, b);
                 else if (names_count_on(b->resource->name, a->resource->name))
-                    move_twin(a);
+                    move_twin(l, a);
             }
     return true;
 }

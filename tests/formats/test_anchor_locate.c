@@ -460,6 +460,8 @@ static void test_twins_have_two_blocks(void **state)
         first = i == FIRST ? place : first;
     }
     noise(f, 4 << 20);
+    put_block(&f->data, &twin); /* a copy is no reflection */
+    noise(f, 200);
     size_t second = put_block(&f->data, &mirror);
     const struct resource *r = decode(f);
     assert_int_equal(place_of(f, &r[FIRST]), first);
@@ -641,21 +643,29 @@ static void test_shifted_through_padding(void **state)
         assert_true(i == r->chosen || r->candidates[i].score < 0);
 }
 
+/* A list that leaves the last row of its vertices unused, and a resource that declares `vertices` of them. */
+static size_t put_longer_run(struct fixture *f, const struct sheet *used, uint32_t vertices)
+{
+    static const uint32_t elements[][3] = {
+        {0, 0x2A23B9, 0}, {12, 0x1A2360, 3 << 16}, {20, 0x2C235F, 5 << 16}};
+    struct sheet whole = *used;
+    whole.rows++;
+    noise(f, 400);
+    size_t place = put_indices(&f->data, used);
+    put_vertices(&f->data, &whole);
+    noise(f, 400);
+    xbg7_build_marker(&f->descriptors[0], vertices, sheet_indices(used), 3, elements);
+    xpr2_build_add(&f->build, "XBG7", "owner", &f->descriptors[0]);
+    return place;
+}
+
 static void test_unused_vertices(void **state)
 {
     struct fixture *f = *state;
     /* The last row is used by nothing: the run of normals says how many vertices there are. A resource that
      * is as large as what is used, and absent, finds perfect indices there, and a run that goes on. */
-    struct sheet whole = {.columns = 9, .rows = 16, .size = 30},
-                 used = {.columns = 9, .rows = 15, .size = 30};
-    static const uint32_t elements[][3] = {
-        {0, 0x2A23B9, 0}, {12, 0x1A2360, 3 << 16}, {20, 0x2C235F, 5 << 16}};
-    noise(f, 400);
-    size_t place = put_indices(&f->data, &used);
-    put_vertices(&f->data, &whole);
-    noise(f, 400);
-    xbg7_build_marker(&f->descriptors[0], sheet_vertices(&whole), sheet_indices(&used), 3, elements);
-    xpr2_build_add(&f->build, "XBG7", "owner", &f->descriptors[0]);
+    struct sheet used = {.columns = 9, .rows = 15, .size = 30};
+    size_t place = put_longer_run(f, &used, sheet_vertices(&used) + used.columns);
     add(f, &used);
     const struct resource *r = decode(f);
     assert_at(f, &r[0], RESOURCE_ASSIGNED, place);
@@ -668,16 +678,8 @@ static void test_short_window_of_a_longer_run(void **state)
     struct fixture *f = *state;
     /* A list that reaches the first 135 of 144 vertices, nobody's. To an absent resource of 137 it is a
      * window that falls two short, and everything else about it is fine; but the normals go on. */
-    struct sheet whole = {.columns = 9, .rows = 16, .size = 30},
-                 used = {.columns = 9, .rows = 15, .size = 30};
-    static const uint32_t elements[][3] = {
-        {0, 0x2A23B9, 0}, {12, 0x1A2360, 3 << 16}, {20, 0x2C235F, 5 << 16}};
-    noise(f, 400);
-    size_t place = put_indices(&f->data, &used);
-    put_vertices(&f->data, &whole);
-    noise(f, 400);
-    xbg7_build_marker(&f->descriptors[0], sheet_vertices(&used) + 2, sheet_indices(&used), 3, elements);
-    xpr2_build_add(&f->build, "XBG7", "absent", &f->descriptors[0]);
+    struct sheet used = {.columns = 9, .rows = 15, .size = 30};
+    size_t place = put_longer_run(f, &used, sheet_vertices(&used) + 2);
     const struct resource *r = decode(f);
     assert_at(f, &r[0], RESOURCE_AMBIGUOUS, place);
     assert_true(r[0].margin > 1);
