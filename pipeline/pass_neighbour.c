@@ -69,6 +69,8 @@ struct again {
     size_t sure_count;
     struct claim *claims; /* of what is proven, by start */
     size_t claim_count;
+    struct claim *decided; /* of what was decided again, likewise; no reach */
+    size_t decided_count;
 };
 
 static const struct pass_resource *resource_of(const struct again *a, size_t subject)
@@ -243,6 +245,22 @@ static bool apply_nearness(struct again *a)
     return true;
 }
 
+/* Lists the places of what was decided just now. */
+static bool list_decided(struct again *a)
+{
+    a->decided = arena_array(a->arena, a->count, sizeof *a->decided);
+    if (!a->decided)
+        return false;
+    for (size_t i = 0; i < a->count; i++) {
+        const struct anchor_item *item = &a->subjects[i].item;
+        if (item->chosen >= 0)
+            a->decided[a->decided_count++] = (struct claim){
+                item->choices[item->chosen].start, item->choices[item->chosen].end, 0, a->numbers[i]};
+    }
+    qsort(a->decided, a->decided_count, sizeof *a->decided, compare_claims);
+    return true;
+}
+
 /* Decides without nearness, learns what it is worth, and decides with it. */
 static bool decide_again(struct again *a)
 {
@@ -260,7 +278,7 @@ static bool decide_again(struct again *a)
         return false;
     for (size_t i = 0; i < a->count; i++)
         a->subjects[i].item = items[i];
-    return true;
+    return list_decided(a);
 }
 
 /* ---- what may be claimed ------------------------------------------------------------------------------- */
@@ -331,16 +349,22 @@ static bool is_perfect(const struct anchor_evidence *e)
     return !e->short_of_top && !e->unreferenced && !e->nonsense && e->size_match >= -1;
 }
 
-/* Whether the place is another resource's, too, by what was decided just now. */
-static bool is_shared(const struct again *a, size_t i, int32_t chosen)
+/* Whether the place of subject i is another resource's, too, by what was decided just now. */
+static bool is_shared(const struct again *a, size_t i)
 {
-    const struct anchor_choice *mine = &a->subjects[i].item.choices[chosen];
-    for (size_t k = 0; k < a->count; k++) {
-        const struct anchor_item *item = &a->subjects[k].item;
-        if (k != i && item->chosen >= 0 && item->choices[item->chosen].start == mine->start &&
-            item->choices[item->chosen].end == mine->end)
-            return true;
+    const struct anchor_item *item = &a->subjects[i].item;
+    const struct anchor_choice *mine = &item->choices[item->chosen];
+    size_t low = 0, high = a->decided_count; /* the first that starts there */
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (a->decided[middle].start < mine->start)
+            low = middle + 1;
+        else
+            high = middle;
     }
+    for (; low < a->decided_count && a->decided[low].start == mine->start; low++)
+        if (a->decided[low].end == mine->end && a->decided[low].resource != a->numbers[i])
+            return true;
     return false;
 }
 
@@ -356,8 +380,8 @@ static bool settle_ambiguous(const struct again *a, size_t i, struct decision *o
         return false;
     struct hash geometry = pass_geometry_of(a->passes, r, (uint32_t)chosen);
     bool plain = a->plain[i].chosen == chosen && a->plain[i].exact && a->plain[i].margin >= ANCHOR_MARGIN;
-    /* That it lies near its neighbours is no reason to take what another has and leave what nobody has. */
-    if (hash_is_zero(&geometry) || is_shared(a, i, chosen) || (!plain && only_nearer(a, s, (uint32_t)chosen)))
+    /* Nearness and elimination are no reason to take what another has. */
+    if (hash_is_zero(&geometry) || is_shared(a, i) || (!plain && only_nearer(a, s, (uint32_t)chosen)))
         return false;
     *out = (struct decision){a->numbers[i], (uint32_t)chosen, RESOURCE_ASSIGNED, s->item.margin, ""};
     snprintf(out->why, sizeof out->why, "%s",
