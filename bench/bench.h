@@ -56,8 +56,9 @@ bool bench_run_program(const char *store, const char *input, int threads, bool s
 /* Removes a store and whatever a run left of one. */
 void bench_remove_store(const char *store);
 
-/* Seconds of the monotonic clock. */
-double bench_now(void);
+/* Says why a bench cannot go on; the program's exit status. */
+int bench_failed(const struct error *err);
+
 /* The median of values[0..count), which it sorts; count > 0. */
 double bench_median(double *values, unsigned count);
 

@@ -21,6 +21,7 @@
 #include "bench/bench.h"
 #include "bench/corpus/corpus.h"
 #include "bench/corpus/corpus_archive.h"
+#include "pipeline/clock.h"
 
 #define RUNS_MOST  32
 #define PATH_BYTES 4096
@@ -173,7 +174,7 @@ static bool read_all(const struct bench_options *options, size_t kind, double *t
     pid_t readers[READERS];
     bool ok = true;
     *processor = 0;
-    double start = bench_now();
+    double start = clock_seconds();
     for (int i = 0; i < READERS; i++)
         readers[i] = start_reader(options, kind, next);
     for (int i = 0; i < READERS; i++) {
@@ -182,7 +183,7 @@ static bool read_all(const struct bench_options *options, size_t kind, double *t
         ok = readers[i] > 0 && wait4(readers[i], &status, 0, &rusage) == readers[i] && status == 0 && ok;
         *processor += seconds_of(&rusage);
     }
-    *taken = bench_now() - start;
+    *taken = clock_seconds() - start;
     munmap(next, sizeof *next);
     return ok || error_set(err, ERROR_IO, ERROR_NO_OFFSET, "libarchive cannot read the archives");
 }
@@ -261,10 +262,8 @@ int bench_archives(const struct bench_options *options)
         ok = measure(options, i, &figures[i], &err);
     rmdir(input);
     rmdir(options->directory);
-    if (!ok) {
-        fprintf(stderr, "anchorage bench: %s\n", err.msg);
-        return 3;
-    }
+    if (!ok)
+        return bench_failed(&err);
     if (options->json)
         print_json(options, figures);
     else

@@ -142,10 +142,8 @@ int bench_crash(const struct bench_options *options)
          measure(options, tar, files, figures, &err);
     unlink(tar);
     rmdir(options->directory);
-    if (!ok) {
-        fprintf(stderr, "anchorage bench: %s\n", err.msg);
-        return 3;
-    }
+    if (!ok)
+        return bench_failed(&err);
     if (options->json)
         print_json(options, figures);
     else

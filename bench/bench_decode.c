@@ -26,17 +26,17 @@
 #include "bench/bench.h"
 #include "bench/corpus/corpus.h"
 #include "bench/memory.h"
+#include "pipeline/clock.h"
 #include "store/store.h"
 
 #define RUNS_MOST  32
 #define PATH_BYTES 4096
 #define FILES      100000
 
-double bench_now(void)
+int bench_failed(const struct error *err)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+    fprintf(stderr, "anchorage bench: %s\n", err->msg);
+    return 3;
 }
 
 static int by_value(const void *a, const void *b)
@@ -126,7 +126,7 @@ bool bench_run_program(const char *store, const char *input, int threads, bool s
     posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
     pid_t pid;
     int status = 0;
-    double start = bench_now();
+    double start = clock_seconds();
     int failed = posix_spawn(&pid, self, &actions, NULL, argv, environ);
     posix_spawn_file_actions_destroy(&actions);
     if (failed)
@@ -139,7 +139,7 @@ bool bench_run_program(const char *store, const char *input, int threads, bool s
         usage->anonymous = now > usage->anonymous ? now : usage->anonymous;
         nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
     }
-    usage->seconds = bench_now() - start;
+    usage->seconds = clock_seconds() - start;
     usage->processor = (double)(rusage.ru_utime.tv_sec + rusage.ru_stime.tv_sec) +
                        (double)(rusage.ru_utime.tv_usec + rusage.ru_stime.tv_usec) * 1e-6;
     if (ended < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
@@ -250,11 +250,11 @@ static bool measure(const struct bench_options *options, const char *tar, bool w
     out->stored = file_bytes(store, "data.mdb");
     out->geometry = geometry.size;
     for (unsigned i = 0; ok && i < options->runs; i++) {
-        double t0 = bench_now();
+        double t0 = clock_seconds();
         ok = read_and_hash(tar, &reading, err);
-        double t1 = bench_now();
+        double t1 = clock_seconds();
         ok = ok && (!with_geometry || write_flat(flat, &geometry, err));
-        double t2 = bench_now();
+        double t2 = clock_seconds();
         bench_remove_store(store);
         ok = ok && bench_run_program(store, tar, options->threads, true, &usage, err);
         read[i] = t1 - t0;

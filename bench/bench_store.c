@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "formats/mesh.h"
+#include "pipeline/clock.h"
 #include "store/store.h"
 
 #define MESHES     48 /* of a kind */
@@ -163,15 +164,15 @@ static bool codec_pass(enum codec codec, int level, const struct sample *sample,
 {
     for (int i = 0; i < MESHES; i++) {
         const struct buffer *canonical = &sample->canonical[i];
-        double start = bench_now();
+        double start = clock_seconds();
         buffer_clear(encoded);
         if (!codec_encode_level(codec, level, canonical->data, canonical->size, encoded))
             return error_set(err, ERROR_NOMEM, ERROR_NO_OFFSET, "out of memory");
-        double between = bench_now();
+        double between = clock_seconds();
         buffer_clear(decoded);
         if (!codec_decode(encoded->data, encoded->size, decoded, err))
             return false;
-        figures->decode_seconds += bench_now() - between;
+        figures->decode_seconds += clock_seconds() - between;
         figures->encode_seconds += between - start;
         figures->encoded += encoded->size;
         if (decoded->size != canonical->size || memcmp(decoded->data, canonical->data, canonical->size) != 0)
@@ -237,12 +238,12 @@ static bool bench_codecs(unsigned runs, json_t *rows, struct error *err)
 static bool disk_pass(const char *path, const uint8_t *bytes, double *took, struct error *err)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    double start = bench_now();
+    double start = clock_seconds();
     bool written = fd >= 0;
     for (size_t at = 0; at < DISK_BYTES && written; at += (size_t)8 << 20)
         written = write(fd, bytes + at, (size_t)8 << 20) == (ssize_t)8 << 20;
     written = written && fsync(fd) == 0;
-    *took = bench_now() - start;
+    *took = clock_seconds() - start;
     if (!written)
         error_set(err, ERROR_IO, ERROR_NO_OFFSET, "'%s': %s", path, strerror(errno));
     if (fd >= 0)
@@ -263,10 +264,10 @@ static bool bench_machine(const char *directory, unsigned runs, json_t *machine,
     for (unsigned i = 0; i < runs && done; i++) {
         done = disk_pass(path, bytes, &took, err);
         disk = fmin(disk, took);
-        double start = bench_now();
+        double start = clock_seconds();
         struct hash value = hash_bytes(bytes, DISK_BYTES);
         bytes[0] = value.bytes[0]; /* so that the hash is used */
-        hash = fmin(hash, bench_now() - start);
+        hash = fmin(hash, clock_seconds() - start);
     }
     free(bytes);
     json_object_set_new(machine, "disk_write_fsync_gb_s", json_real((double)DISK_BYTES / disk / 1e9));
@@ -343,10 +344,10 @@ static bool put_all(struct store *store, struct batch *batch, double *took, stru
     for (batch->first = 0; batch->first < ITEMS; batch->first += ITEM_BATCH) {
         if (!encode_batch(batch, err))
             return false;
-        double start = bench_now();
+        double start = clock_seconds();
         if (!store_update(store, put_batch, batch, err))
             return false;
-        *took += bench_now() - start;
+        *took += clock_seconds() - start;
     }
     return true;
 }
@@ -354,10 +355,10 @@ static bool put_all(struct store *store, struct batch *batch, double *took, stru
 static bool check_all(struct store *store, double *took, struct error *err)
 {
     uint64_t problems;
-    double start = bench_now();
+    double start = clock_seconds();
     if (!store_check(store, NULL, NULL, &problems, err))
         return false;
-    *took = bench_now() - start;
+    *took = clock_seconds() - start;
     return !problems || error_set(err, ERROR_STORE, ERROR_NO_OFFSET, "the filled store has %llu problems",
                                   (unsigned long long)problems);
 }
